@@ -21,14 +21,15 @@
 //
 // An answer of Bind holds for its ttl, whatever other callers do: until then the host stays in that
 // group. A crawler asks a host only under an answer that holds, so no two crawlers ask a host in
-// two groups at once. A host whose address changes comes to its new group when its binding has
-// ended. So a crawler extends a binding only while its own look-up of the host still gives the
-// bound address. If its look-up gives another one, the crawler stops asking the host before its
-// answer ends, early enough for open requests to end. Until then, and after it, it calls Bind with
-// MinLease now and then, which tells it the group in force and for how long, and extends nothing.
-// While another crawler extends the binding, since it still finds the bound address, this one may
-// go on there. When all crawlers find the new address, the old binding ends, and the first to
-// propose the new one wins.
+// two groups at once. As each answer extends the binding, a crawler that may not be able to work in
+// the group in force binds with a short ttl first. A host whose address changes comes to its new
+// group when its binding has ended. So a crawler extends a binding only while its own look-up of
+// the host still gives the bound address. If its look-up gives another one, the crawler stops
+// asking the host before its answer ends, early enough for open requests to end. Until then, and
+// after it, it calls Bind with MinLease now and then, which tells it the group in force and for how
+// long, and extends nothing. While another crawler extends the binding, since it still finds the
+// bound address, this one may go on there. When all crawlers find the new address, the old binding
+// ends, and the first to propose the new one wins.
 //
 // SetAlias takes effect at once. Live leases stay valid under their tokens. Until they end, nobody
 // else can lease a host of the former or the new set. The latest next-request time of these hosts

@@ -3,7 +3,6 @@ package urlserver
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,7 +49,7 @@ func TestQuestionsBetweenBinds(t *testing.T) {
 	r := &Reserver{Store: store, Lease: time.Minute, Holder: "me", Log: zerolog.Nop()}
 	var binds []engine.Bind
 	for i := range 500 {
-		binds = append(binds, engine.Bind{Host: fmt.Sprintf("%d.test", i), Addr: netip.MustParseAddr("127.0.0.1"),
+		binds = append(binds, engine.Bind{Host: fmt.Sprintf("%d.test", i), Proposed: "127.0.0.1",
 			TTL: time.Hour, Ask: i%2 == 0})
 	}
 	r.bind(t.Context(), binds)
@@ -72,7 +71,7 @@ func TestBindsOfASlowStore(t *testing.T) {
 		var left []engine.Bind
 		for i := range 1000 {
 			left = append(left, engine.Bind{Host: fmt.Sprintf("%d.test", i),
-				Addr: netip.MustParseAddr("127.0.0.1"), TTL: time.Hour})
+				Proposed: "127.0.0.1", TTL: time.Hour})
 		}
 		for step := 1; len(left) > 0; step++ {
 			began := time.Now()

@@ -171,8 +171,9 @@ func (m *meeting) client(r *Reserver, n, turns int) {
 	ctx, host := context.Background(), meetHost(n)
 	in := ""
 	for in == "" {
-		c := &engine.LeaseBatch{Binds: []engine.Bind{{Host: host,
-			Addr: netip.AddrFrom4([4]byte{192, 0, 2, byte(n)}), Alias: "site", TTL: time.Hour}}}
+		addr := netip.AddrFrom4([4]byte{192, 0, 2, byte(n)})
+		c := &engine.LeaseBatch{Binds: []engine.Bind{{Host: host, Addr: addr, Proposed: addr.String(), Alias: "site",
+			TTL: time.Hour}}}
 		r.do(ctx, c)
 		in = c.Binds[0].Group
 	}

@@ -184,6 +184,9 @@ func (r *Reserver) do(ctx context.Context, c *engine.LeaseBatch) {
 	r.extend(ctx, c.Extends)
 	r.bind(ctx, c.Binds)
 	r.try(ctx, c.Acquires)
+	for _, slice := range c.Forgets {
+		r.mayKnow(slice, true)
+	}
 	r.clean(ctx, r.clock().Add(-addedLeases*r.Lease))
 }
 
@@ -318,7 +321,7 @@ func (r *Reserver) bind(ctx context.Context, binds []engine.Bind) {
 		binds = binds[len(some):]
 		proposals := make([]reservation.Binding, len(some))
 		for i, b := range some {
-			proposals[i] = reservation.Binding{Host: b.Host, Group: proposed(&b)}
+			proposals[i] = reservation.Binding{Host: b.Host, Group: b.Proposed}
 		}
 		bound, err := r.Store.Bind(ctx, proposals, ttlOf(&some[0]))
 		r.note(ctx, err)
@@ -330,15 +333,6 @@ func (r *Reserver) bind(ctx context.Context, binds []engine.Bind) {
 		}
 		r.alias(ctx, some)
 	}
-}
-
-// proposed returns the group that a host is to be bound to: its address, or the host itself. An
-// alias goes before either.
-func proposed(b *engine.Bind) string {
-	if b.Own {
-		return b.Host
-	}
-	return b.Addr.String()
 }
 
 // ttlOf is for how long a host is bound. Where the question is only which group is in force, that

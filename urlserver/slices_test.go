@@ -191,7 +191,7 @@ func TestDaemonsShareANetwork(t *testing.T) {
 }
 
 // TestNetworkBecomesShared: changed rules put hosts on a shared network while the hosts are bound
-// to their addresses.
+// to their addresses. They go on at once.
 func TestNetworkBecomesShared(t *testing.T) {
 	w := newNetwork(t)
 	w.run(3 * worldLease)
@@ -201,11 +201,13 @@ func TestNetworkBecomesShared(t *testing.T) {
 	}
 	w.run(3 * time.Second) // until what was open has ended
 	w.cap = cap
-	if x, _ := w.nodes[0].e.Explain([]byte("s299-0.example")); !strings.Contains(x.Why, "until its binding ends") {
-		t.Errorf("explain: %q; want it to name the binding", x.Why)
-	}
-	w.run(14 * worldLease) // until the bindings have ended, and the cap is divided
 	before := len(w.sent)
+	w.run(4 * worldLease)
+	if n := len(w.sent) - before; n < 20 {
+		t.Errorf("%d requests in four leases while the bindings hold; want at least 20", n)
+	}
+	w.run(10 * worldLease) // until the bindings have ended, and the cap is divided
+	before = len(w.sent)
 	w.run(8 * worldLease)
 	if got := float64(len(w.sent)-before) / (8 * worldLease).Seconds(); got < 0.9*cap.PerSec {
 		t.Errorf("%.1f requests a second; want at least 0.9 of %v", got, cap.PerSec)
@@ -265,5 +267,37 @@ func TestDaemonsDisagreeOnTheNetwork(t *testing.T) {
 		if len(w.sent) < 500 {
 			t.Errorf("seed %d: %d requests; want at least 500", seed, len(w.sent))
 		}
+	}
+}
+
+// TestSlicesOfADeadDaemonAreForgotten: another daemon deletes what a daemon that died knew, once the
+// lease has ended, and nothing that somebody has.
+func TestSlicesOfADeadDaemonAreForgotten(t *testing.T) {
+	const slice, held = "0.0123456789abcdef.slice.invalid", "1.0123456789abcdef.slice.invalid"
+	store := redisStore(t, redistest.Start(t).Addr())
+	ctx := t.Context()
+	dead := &Reserver{Store: store, Lease: time.Second, Holder: "dead", Log: zerolog.Nop()}
+	lives := &Reserver{Store: store, Lease: time.Minute, Holder: "lives", Log: zerolog.Nop()}
+	for r, name := range map[*Reserver]string{dead: slice, lives: held} {
+		c := &engine.LeaseBatch{Acquires: []engine.LeaseRequest{{Host: name, Slice: true}}}
+		if r.do(ctx, c); c.Acquires[0].Answer != engine.Granted {
+			t.Fatalf("%s was not leased", name)
+		}
+	}
+	now := time.Now()
+	other := &Reserver{Store: store, Lease: time.Minute, Holder: "other", Log: zerolog.Nop(),
+		now: func() time.Time { return now }}
+	redistest.Eventually(t, "the end of the lease, and of the slice", func() bool {
+		other.do(ctx, &engine.LeaseBatch{Forgets: []string{slice, held}})
+		now = now.Add(addedLeases * other.Lease)
+		other.do(ctx, &engine.LeaseBatch{})
+		if err := store.Sweep(ctx); err != nil {
+			t.Fatal(err)
+		}
+		s, err := store.Stats(ctx)
+		return err == nil && s.Hosts == 1
+	})
+	if x, err := store.Explain(ctx, held); err != nil || x.Holder != "lives" {
+		t.Errorf("%s: %+v, %v; want its holder to have it still", held, x, err)
 	}
 }

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"hash/maphash"
 	"net/netip"
 	"time"
@@ -9,18 +11,32 @@ import (
 )
 
 // With a shared reservation, all daemons request a host under the group that the reservation has
-// bound it to. An answer holds for bindLeases leases from the moment at which it was asked for,
-// and a daemon sends to a host only while its answer holds.
+// bound it to. An answer holds for a while from the moment at which it was asked for, and a daemon
+// sends to a host only while its answer holds.
 //
-// While the daemon's own look-up gives the bound address, it extends the binding after half of
-// that time. While its look-up gives another address, it does not extend the binding. It asks how
-// long the binding holds, in a way that extends nothing (Bind.Ask): if another daemon still finds
-// the bound address, that daemon extends the binding, and both go on there. If none does, this
-// daemon stops sending to the host in time for open requests to end. It asks again and again until
-// the binding has ended. Then the host goes to its new group, in all daemons.
+// While the daemon's own look-up gives the bound address, it extends the binding when half of that
+// time is left. While its look-up gives another address, it does not extend the binding. It asks
+// how long the binding holds, in a way that extends nothing (Bind.Ask): if another daemon still
+// finds the bound address, that daemon extends the binding, and both go on there. If none does,
+// this daemon stops sending to the host in time for open requests to end. It asks again and again
+// until the binding has ended. Then the host goes to its new group, in all daemons.
+//
+// A binding does not tell the address of a site that is a group by itself on a shared network. So
+// a daemon that finds the site at an address elsewhere cannot go on there: the site waits until its
+// binding ends. Such a binding is short, therefore. So is the first one of any host, since the
+// answer may be the group of a site by itself, and each answer extends the binding. The daemon that
+// waits also leaves a mark, the binding of another name. Whoever extends the site's binding looks
+// for that mark, and then lets the binding end. All can go on at the address that the site is bound
+// to next.
 const (
 	bindLeases        = 10 // leases for which an answer holds
+	briefLeases       = 2  // the same for a first answer, and for a site that is a group by itself
+	yieldLeases       = 3  // leases for which a daemon that has found a mark does not extend the binding
 	questionsPerLease = 6  // questions per lease whether a binding is still in force
+
+	markName   = "%x.mark.invalid" // RFC 6761, section 6.4, keeps "invalid" free
+	markSet    = "set.mark.invalid"
+	markNotSet = "none.mark.invalid"
 )
 
 // proposal is an address to bind a host to. The host is pinned until the answer.
@@ -33,11 +49,15 @@ type proposal struct {
 type binding struct {
 	name    uint64        // hash of the host's name, as host numbers are used again
 	at      time.Duration // when the answer in force was asked for, by this daemon or another one; 0: there is none
+	ttl     time.Duration // for which the answer holds from then on
 	asked   time.Duration // when this daemon last asked how long the binding holds
 	pending bool          // the reservation is to be asked, or its answer is to come
 	addr    netip.Addr    // the result of the daemon's own last look-up
 	waits   bool          // the host waits until its binding ends; see awaitsEnd
-	group   netip.Addr    // the bound group; invalid: the host is bound to an alias, or to nothing
+	group   netip.Addr    // the bound group; invalid: the host is bound to an alias, to itself, or to nothing
+	own     bool          // the host is bound to itself
+	follows bool          // this daemon goes by the binding, but does not extend it
+	yields  time.Duration // the binding is not extended until then: another daemon waits for its end
 }
 
 // moved reports whether the daemon's own look-up gives another address than the bound one.
@@ -59,9 +79,35 @@ func (e *Engine) isBindPending(host uint32) bool { return e.leases.bindings.byHo
 
 func (e *Engine) bindTTL() time.Duration { return bindLeases * e.opt.Lease }
 
-// usable reports whether a host may be requested under the answer in force. The last quarter of
-// its time is left to open requests.
-func (e *Engine) usable(b *binding) bool { return b.at != 0 && e.now < b.at+e.bindTTL()*3/4 }
+// ttl returns for how long a host is to be bound.
+func (e *Engine) ttl(b *binding, place *hostslots.Place) time.Duration {
+	if ends := b.at + b.ttl; ownGroup(place) || b.own || b.at == 0 || e.now >= ends {
+		return briefLeases * e.opt.Lease
+	}
+	return e.bindTTL()
+}
+
+// usableFor returns how long a host may be requested under an answer. The rest of its time is left
+// to open requests: a quarter, or at least a lease. A host that is bound to itself needs less. Its
+// binding lasts as long as its lease, and that lasts as long as its requests.
+func (e *Engine) usableFor(b *binding) time.Duration {
+	if b.own {
+		return b.ttl * 3 / 4
+	}
+	return b.ttl - max(b.ttl/4, e.opt.Lease)
+}
+
+// extendAfter returns how long after an answer the host is bound again, if it is requested still. A
+// first answer is soon followed by one that holds for longer.
+func (e *Engine) extendAfter(b *binding) time.Duration {
+	if !b.own && b.ttl < e.bindTTL() {
+		return e.opt.Lease / questionsPerLease
+	}
+	return e.usableFor(b) * 2 / 3
+}
+
+// usable reports whether a host may be requested under the answer in force.
+func (e *Engine) usable(b *binding) bool { return b.at != 0 && e.now < b.at+e.usableFor(b) }
 
 // bind puts a host into the group of its address or of its rule, or first asks the reservation for
 // the group.
@@ -113,7 +159,7 @@ func (e *Engine) isBound(host uint32) bool {
 		return true
 	}
 	b := e.binding(host)
-	if e.now >= b.at+e.bindTTL()/2 && (!b.moved() || e.now >= b.asked+e.opt.Lease/questionsPerLease) {
+	if e.now >= b.at+e.extendAfter(b) && (!b.follows || e.now >= b.asked+e.opt.Lease/questionsPerLease) {
 		e.propose(host, b)
 	}
 	if e.usable(b) {
@@ -149,14 +195,32 @@ func (e *Engine) gatherBinds(c *LeaseBatch, due *waiter) {
 		b := e.binding(p.host)
 		b.asked = e.now
 		place := e.place(p.host, p.addr)
-		c.Binds = append(c.Binds, Bind{
-			host: p.host, Host: string(e.slots.Host(p.host).Name()), Addr: p.addr, Alias: place.Group,
-			Own: ownGroup(&place), Ask: b.moved() || b.waits, TTL: e.bindTTL(),
-		})
+		own := ownGroup(&place)
+		b.follows = b.moved() || own && (b.group.IsValid() || e.now < b.yields)
+		name := string(e.slots.Host(p.host).Name())
+		bind := Bind{host: p.host, Host: name, Addr: p.addr, Proposed: p.addr.String(), Alias: place.Group, Own: own,
+			Ask: b.follows || b.waits, TTL: e.ttl(b, &place)}
+		if own {
+			bind.Proposed = name
+		}
+		c.Binds = append(c.Binds, bind)
+		if b.waits || own && b.own {
+			c.Binds = append(c.Binds, e.markOf(&bind, b))
+		}
 	}
 	if len(e.leases.bindings.proposals) == 0 {
 		e.leases.bindings.proposals = nil
 	}
+}
+
+// markOf returns what sets the mark of a host, or looks for it.
+func (e *Engine) markOf(of *Bind, b *binding) Bind {
+	hash := sha256.Sum256([]byte(of.Host))
+	mark := Bind{host: of.host, mark: true, Host: fmt.Sprintf(markName, hash[:8]), Proposed: markNotSet, Ask: !b.waits}
+	if b.waits {
+		mark.Proposed, mark.TTL = markSet, e.opt.Lease/2
+	}
+	return mark
 }
 
 // boundAddr returns the address that a host is bound to; the zero Addr: it is in an alias, or a
@@ -168,20 +232,15 @@ func boundAddr(answer *Bind) (addr netip.Addr) {
 	return addr
 }
 
-// awaitsEnd reports whether a host has to wait until its binding ends: it is bound to itself and is
-// to be in the group of its address, or it is bound to an address of a shared network and is to be
-// bound to itself. Either is so when rules have changed, and when daemons find different addresses.
-// The host stays pinned meanwhile.
-func (e *Engine) awaitsEnd(answer *Bind, addr netip.Addr, b *binding) bool {
+// awaitsEnd reports whether a host has to wait until its binding ends: it is bound to itself, and is
+// to be in the group of its address. This is so when daemons find different addresses, and when
+// rules have changed. The host stays pinned meanwhile.
+func (e *Engine) awaitsEnd(answer *Bind, b *binding) bool {
 	host, waited := answer.host, b.waits
 	if answer.Group == "" || !e.slots.Host(host).Needed() {
 		return false
 	}
-	own := answer.Group == answer.Host && !addr.IsValid()
-	if b.waits = own && !answer.Own && answer.Alias == ""; addr.IsValid() && answer.Alias == "" {
-		place := e.place(host, addr)
-		b.waits = ownGroup(&place)
-	}
+	b.waits = answer.boundToItself() && !answer.Own && answer.Alias == ""
 	switch {
 	case b.waits:
 		b.at = 0 // until then it is requested in no group
@@ -194,6 +253,9 @@ func (e *Engine) awaitsEnd(answer *Bind, addr netip.Addr, b *binding) bool {
 	return true
 }
 
+// boundToItself reports whether the answer is that the host is a group by itself.
+func (b *Bind) boundToItself() bool { return b.Group == b.Host && !boundAddr(b).IsValid() }
+
 // ownGroup reports whether a host is a group by itself at a place, on a shared network.
 func ownGroup(p *hostslots.Place) bool { return p.Group == "" && p.Network != "" }
 
@@ -201,16 +263,22 @@ func ownGroup(p *hostslots.Place) bool { return p.Group == "" && p.Network != ""
 func (e *Engine) bindAnswered(answer *Bind, began time.Duration) {
 	host, h := answer.host, e.slots.Host(answer.host)
 	b := e.binding(host)
-	addr := boundAddr(answer)
-	if e.awaitsEnd(answer, addr, b) {
+	if answer.mark {
+		if answer.Group == markSet && !b.waits {
+			b.yields = e.now + yieldLeases*e.opt.Lease
+		}
 		return
 	}
-	at := began
+	addr := boundAddr(answer)
+	if e.awaitsEnd(answer, b) {
+		return
+	}
+	at, ttl := began, answer.TTL
 	if answer.Ask && answer.Group != "" {
-		if !e.bindingHolds(host, b, addr, began+answer.Left-e.bindTTL()) {
+		if !e.bindingHolds(host, b, addr, began, answer.Left) {
 			return
 		}
-		at = b.at
+		at, ttl = b.at, b.ttl
 	}
 	b.pending = false
 	h.Unpin()
@@ -221,36 +289,43 @@ func (e *Engine) bindAnswered(answer *Bind, began time.Duration) {
 		e.leases.retryAt = e.now + leaseRetry
 		return
 	}
-	b.at = at
+	b.at, b.ttl = at, ttl
+	place := e.placeIn(host, "", addr)
+	if !addr.IsValid() {
+		place = e.placeIn(host, answer.Group, b.addr)
+	}
 	if !h.Resolving() {
-		if id, in := h.GroupID(); in && addr.IsValid() && id != addr.As16() {
+		if id, in := h.GroupID(); in && addr.IsValid() && id != place.GroupID(h.Name()) {
 			b.at = 0 // it was bound to another group meanwhile: it leaves at its next turn
 		}
 		return
 	}
-	if addr.IsValid() {
-		e.bindTo(host, e.placeIn(host, "", addr))
-	} else {
-		e.bindTo(host, e.placeIn(host, answer.Group, b.addr))
-	}
-	b.group = addr
+	e.bindTo(host, place)
+	b.group, b.own = addr, answer.boundToItself()
 	e.hostResolved(host)
 }
 
-// bindingHolds takes the answer to a question: the group in force, and from when the binding would
-// hold for bindTTL to end when it does. If it returns false, the host stays pinned. It waits for
-// the binding to end, or for its next binding.
-func (e *Engine) bindingHolds(host uint32, b *binding, group netip.Addr, at time.Duration) bool {
+// bindingHolds takes the answer to a question: the group in force, and for how long it holds from
+// began on. If it returns false, the host stays pinned. It waits for the binding to end, or for its
+// next binding.
+func (e *Engine) bindingHolds(host uint32, b *binding, group netip.Addr, began, left time.Duration) bool {
 	h := e.slots.Host(host)
 	switch {
 	case !h.Needed():
 		return true
 	case group != b.group: // the binding has ended
-		b.at, b.group = 0, netip.Addr{}
+		b.at, b.group, b.own = 0, netip.Addr{}, false
 		e.leases.bindings.proposals = append(e.leases.bindings.proposals, proposal{host, b.addr})
 		return false
 	}
-	b.at = max(b.at, at)
+	end := began + left
+	if b.at != 0 {
+		end = max(end, b.at+b.ttl)
+	}
+	if left > briefLeases*e.opt.Lease { // it was extended
+		b.ttl = e.bindTTL()
+	}
+	b.at = end - b.ttl
 	if h.Resolving() && !e.usable(b) {
 		e.leases.bindings.questions.Set(host, e.now+e.opt.Lease/questionsPerLease)
 		return false

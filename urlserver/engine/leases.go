@@ -17,6 +17,7 @@ type LeaseBatch struct {
 	Binds    []Bind
 	Extends  []LeaseRequest
 	Acquires []LeaseRequest
+	Forgets  []string // slices to be deleted some time later, unless somebody has or wants them then
 
 	// ReportsLost is an answer: neither Reports nor any earlier report counts.
 	ReportsLost bool
@@ -32,9 +33,10 @@ func (c *LeaseBatch) reset(now time.Duration) {
 	clear(c.Binds)
 	clear(c.Extends)
 	clear(c.Acquires)
+	clear(c.Forgets)
 	*c = LeaseBatch{
 		Reports: c.Reports[:0], Releases: c.Releases[:0], Binds: c.Binds[:0], Extends: c.Extends[:0],
-		Acquires: c.Acquires[:0], began: now,
+		Acquires: c.Acquires[:0], Forgets: c.Forgets[:0], began: now,
 	}
 }
 
@@ -50,15 +52,17 @@ type Release struct {
 
 // Bind proposes the group of a host: its address, by a rule an alias, or the host itself.
 type Bind struct {
-	host  uint32
-	Host  string
-	Addr  netip.Addr
-	Alias string // by a rule; "": none
-	Own   bool   // the host is to be a group by itself, under its own name
-	TTL   time.Duration
-	Ask   bool          // ask which group is in force, and extend the binding as little as possible instead of by TTL
-	Group string        // the answer: the group in force; "": there is none
-	Left  time.Duration // the answer: for which that holds at least
+	host     uint32
+	mark     bool // it binds the mark of the host, not the host
+	Host     string
+	Addr     netip.Addr
+	Proposed string // the address, or the host itself
+	Alias    string // by a rule, which goes before Proposed; "": none
+	Own      bool   // the host is to be a group by itself, under its own name
+	TTL      time.Duration
+	Ask      bool          // ask for the group in force, and extend the binding as little as possible
+	Group    string        // the answer: the group in force; "": there is none
+	Left     time.Duration // the answer: for which that holds at least
 }
 
 // LeaseRequest asks for a lease to be acquired or extended.
@@ -189,7 +193,7 @@ func (e *Engine) requestLeases(due *waiter) {
 		c.Acquires = append(c.Acquires, LeaseRequest{group: id, Host: e.leaseHost(id)})
 	}
 	e.gatherReports(c, due)
-	if len(c.Reports)+len(c.Releases)+len(c.Binds)+len(c.Extends)+len(c.Acquires) > 0 {
+	if len(c.Reports)+len(c.Releases)+len(c.Binds)+len(c.Extends)+len(c.Acquires)+len(c.Forgets) > 0 {
 		e.leases.out, e.Out.Leases = true, c
 	}
 }

@@ -53,7 +53,7 @@ func (s *sharing) reserve() {
 		if b.Ask {
 			ttl = reservation.MinLease
 		}
-		bound, err := s.store.Bind(ctx, []reservation.Binding{{Host: b.Host, Group: b.Addr.String()}}, ttl)
+		bound, err := s.store.Bind(ctx, []reservation.Binding{{Host: b.Host, Group: b.Proposed}}, ttl)
 		if err != nil {
 			s.Fatal(err)
 		}
@@ -198,5 +198,81 @@ func TestAddressesThatRotate(t *testing.T) {
 	if len(at) != 1 || longest > 2*lease {
 		t.Errorf("lines by address: %v; nothing was sent for %v; want one address, and %v at most", at, longest,
 			2*lease)
+	}
+}
+
+// shares puts a rule in force that makes 198.51.100.0/24 a shared network.
+func (s *sharing) shares() {
+	cfg := s.e.cfg
+	cfg.Rules = []configs.HostRule{{Networks: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}, Shared: true,
+		PerSec: 20, Concurrent: 8}}
+	s.e.Reconfigure(cfg)
+}
+
+// TestSiteThatOneDaemonFindsOnASharedNetwork: one daemon finds a site on a shared network, the other
+// one at an address of its own. Each has documents for some leases at a time. The site never waits
+// for much longer than two leases, and is never asked within its gap.
+func TestSiteThatOneDaemonFindsOnASharedNetwork(t *testing.T) {
+	for _, period := range []time.Duration{lease, 6 * lease} {
+		for first := range 2 { // the daemon that has documents first
+			t.Run(fmt.Sprint(period, first), func(t *testing.T) {
+				now := second
+				store := memory.New(memory.Config{Now: func() time.Time { return start.Add(now) }})
+				all := []*sharing{newSharing(t, store, netip.MustParseAddr("198.51.100.1"), 0),
+					newSharing(t, store, netip.MustParseAddr("192.0.2.2"), 1)}
+				lines, last, longest := map[int]int{}, now, time.Duration(0)
+				waited := time.Duration(0)
+				for _, s := range all {
+					s.shares()
+				}
+				for since := now; now < 20*bindLeases*lease; now += second / 4 {
+					for n, s := range all {
+						for range s.step(now, int(now/period+time.Duration(first))%len(all) == n) {
+							if lines[n]++; now-last < second && lines[0]+lines[1] > 1 {
+								t.Fatalf("at %v the site is asked %v after the last time", now, now-last)
+							}
+							longest, last = max(longest, now-last), now
+						}
+					}
+					if all[1].e.slots.Counts().Held == 0 || lines[1] > 0 {
+						since = now
+					}
+					waited = max(waited, now-since)
+				}
+				if lines[0] < 100 || lines[1] < 100 {
+					t.Errorf("lines by daemon: %v; want some hundreds each", lines)
+				}
+				if most := 3 * lease; longest > most {
+					t.Errorf("nothing was sent for %v; %v is allowed", longest, most)
+				}
+				if most := 5 * lease; waited > most {
+					t.Errorf("the second daemon waited %v for the site; %v is allowed", waited, most)
+				}
+			})
+		}
+	}
+}
+
+// TestNetworkThatBecomesShared: a rule makes a network shared on which a host is bound to its
+// address. The host goes on at once, and is a group by itself when that binding has ended.
+func TestNetworkThatBecomesShared(t *testing.T) {
+	now := second
+	store := memory.New(memory.Config{Now: func() time.Time { return start.Add(now) }})
+	s := newSharing(t, store, netip.MustParseAddr("198.51.100.1"), 0)
+	const changed = bindLeases * lease
+	last, longest := now, time.Duration(0)
+	for ; now < 4*changed; now += second / 4 {
+		if now == changed {
+			s.shares()
+		}
+		for range s.step(now, true) {
+			longest, last = max(longest, now-last), now
+		}
+	}
+	if most := 3 * lease; longest > most {
+		t.Errorf("nothing was sent for %v; %v is allowed", longest, most)
+	}
+	if x, err := store.Explain(t.Context(), "moves.test"); err != nil || x.Group != "moves.test" {
+		t.Errorf("at last the store has %+v, %v; want the host in its own group", x, err)
 	}
 }

@@ -28,6 +28,8 @@ import (
 //     others, so they come to hold equally many, and nobody has to know how many daemons there are.
 //   - A daemon that needs fewer slices than it has releases one every 1/idleShare of a lease. One
 //     that sends nothing to the network releases all.
+//   - A store knows a slice until somebody deletes it. A daemon that dies does not, so each daemon
+//     has unused slices deleted when it starts and then every forgetLeases.
 const (
 	maxSlices    = 32  // of a cap
 	slicesPerSec = 4   // of a cap, for each request a second
@@ -36,6 +38,7 @@ const (
 	idleShare    = 6   // of a lease: how long a slice is kept without need
 	turnLeases   = 1.5 // leases after which a slice is given up
 	turnGaps     = 24  // gaps of a slice after which it is given up at the soonest
+	forgetLeases = 10  // leases after which slices that this daemon does not use are deleted again
 	spare        = 0.8 // of the pace of the other slices: a slice is not needed while this suffices
 )
 
@@ -55,6 +58,7 @@ type netSlices struct {
 	asks     bool          // there may be slices to be extended or tried for
 	leaving  int           // slices in sliceLeaving
 	next     time.Duration // step has something to do by then at the latest
+	forgetAt time.Duration // when the store is asked next to delete slices that are not in use
 }
 
 // sharedCap is the cap of one shared network.
@@ -386,6 +390,16 @@ func (s *netSlices) allow(now time.Duration, slots capSlots, c *sharedCap) {
 func (s *netSlices) gather(now time.Duration, c *LeaseBatch, stopping bool) {
 	c.Releases = append(c.Releases, s.released...)
 	s.released = s.released[:0]
+	if now >= s.forgetAt && len(s.caps) > 0 {
+		s.forgetAt = now + forgetLeases*s.lease
+		for _, of := range s.caps {
+			for _, n := range of.slices {
+				if n.state == sliceFree {
+					c.Forgets = append(c.Forgets, n.host)
+				}
+			}
+		}
+	}
 	if !s.asks {
 		return
 	}

@@ -347,3 +347,22 @@ func TestWhoNeedsLessLeavesTheRest(t *testing.T) {
 		}
 	}
 }
+
+// TestUnusedSlicesAreForgotten: all slices at the start, and later those that are not held.
+func TestUnusedSlicesAreForgotten(t *testing.T) {
+	w := newNetWorld(t, 1, configs.Pace{PerSec: 10, Concurrent: 4}, second, 1)
+	d := w.daemons[0]
+	c := &LeaseBatch{}
+	d.s.gather(0, c, false)
+	if len(c.Forgets) != 4 {
+		t.Errorf("at the start: %v; want all 4 slices", c.Forgets)
+	}
+	c.reset(0)
+	d.s.caps[0].slices[0].state = sliceHeld
+	if d.s.gather(forgetLeases*netLease-1, c, false); len(c.Forgets) != 0 {
+		t.Errorf("soon after that: %v; want none", c.Forgets)
+	}
+	if d.s.gather(forgetLeases*netLease, c, false); len(c.Forgets) != 3 {
+		t.Errorf("later: %v; want the 3 that are free", c.Forgets)
+	}
+}

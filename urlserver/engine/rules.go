@@ -110,10 +110,16 @@ func (e *Engine) place(host uint32, addr netip.Addr) hostslots.Place {
 
 // placeIn returns the place of a host in the group that the reservation has bound it to: an
 // address, or the one with an alias. The rules may have changed since the reservation was asked.
+// The hosts that are bound to an address of a shared network are one site meanwhile: their lease is
+// that of the address, and the network's cap holds for them.
 func (e *Engine) placeIn(host uint32, alias string, addr netip.Addr) hostslots.Place {
 	p := e.place(host, addr)
-	if alias != e.alias(host, &p) {
-		p.Group, p.Network = alias, ""
+	switch {
+	case alias == e.alias(host, &p):
+	case alias == "" && ownGroup(&p):
+		p.Group = addr.String()
+	default:
+		p.Group = alias
 	}
 	return p
 }
