@@ -40,14 +40,16 @@ class Daemon:
         """Make settings; spider has further lines for [spider]."""
         self.folder = tempfile.mkdtemp()
         self.spiders = "127.0.0.1:0"
+        settings = settings or "Req_Host_Per_Sec = 100"
         self._settings, self._spider, self._index = settings, spider, index
         self._process: subprocess.Popen[str] | None = None
+        self._reader: threading.Thread | None = None
 
     def start(self) -> None:
         """Start it, again on the same address if it ran before. Returns when it listens."""
         path = Path(self.folder) / "urlserver.toml"
         path.write_text(
-            'log.format = "json"\nReq_Host_Per_Sec = 100\n'
+            'log.format = "json"\n\n'
             f"{self._settings}\n"
             '[resolver]\nallow_networks = ["127.0.0.0/8"]\nservers = ["127.0.0.1:1"]\n'
             f'[docindex]\nkind = "{self._index}"\npath = "{self.folder}/index"\n'
@@ -76,8 +78,9 @@ class Daemon:
         if self._process is not None:
             self._process.send_signal(how)
             self._process.wait()
-            self._reader.join()
             assert self._process.stderr is not None
+            if self._reader is not None:
+                self._reader.join()
             self._process.stderr.close()
             self._process = None
 

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import unittest
 from collections.abc import Awaitable, Callable
+from typing import TypeAlias
 
 PATIENCE = 120.0
 """Seconds after which a test has failed."""
@@ -26,7 +27,9 @@ class AsyncTest(unittest.IsolatedAsyncioTestCase):
             setattr(self, name, limited)
 
 
-Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+Reader: TypeAlias = asyncio.StreamReader
+Writer: TypeAlias = asyncio.StreamWriter
+Talk = Callable[[Reader, Writer], Awaitable[None]]
 
 
 class Peer:
@@ -58,19 +61,19 @@ class Peer:
             with contextlib.suppress(asyncio.CancelledError, ConnectionError):
                 await task
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _accept(self, reader: Reader, writer: Writer) -> None:
         self.connections += 1
         talk = self._talks.pop(0) if self._talks else _silent
         task = asyncio.ensure_future(_run(talk, reader, writer))
         self._tasks.append(task)
 
 
-async def _run(talk: Talk, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _run(talk: Talk, reader: Reader, writer: Writer) -> None:
     try:
         await talk(reader, writer)
     finally:
         writer.close()
 
 
-async def _silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _silent(reader: Reader, writer: Writer) -> None:
     await reader.read()

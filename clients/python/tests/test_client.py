@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
-from typing import TypeAlias
 
 from urlserver import Client, ClientClosed, Counts, Failed, Job, JobEnded
 
-from .peer import AsyncTest, Peer
-
-Reader: TypeAlias = asyncio.StreamReader
-Writer: TypeAlias = asyncio.StreamWriter
+from .peer import AsyncTest, Peer, Reader, Writer
 
 LINE = b"17.0.1 10001 192.0.2.7 http://a.example/dir/\n"
 SECOND = b"18.0.1 10002 192.0.2.8 http://b.example/\n"
@@ -147,7 +144,7 @@ class ClientTest(AsyncTest):
             self.assertEqual(await reader.readline(), b"ROOM 0\n")
             self.assertEqual(
                 await reader.readline(),
-                b'PUT 1 {"url":"http://a/","via":"9","unique":"u","payload":"AP8="}\n',
+                b'PUT 1 {"url":"http://a/","via":"9","unique":"u","payload":"AP8=","metadata":{"a":["b"]}}\n',
             )
             self.assertEqual(await reader.readline(), b"COUNT 2 news\n")
             writer.write(b"COUNT 2 1 2 3 4\nPUT 7 new\nPUT 1 out_of_scope\n")
@@ -158,7 +155,9 @@ class ClientTest(AsyncTest):
             await reader.readline()
 
         async with Peer(talk) as peer, Client(peer.address) as client:
-            put = client.submit("http://a/", via="9", unique="u", payload=b"\0\xff")
+            put = client.submit(
+                "http://a/", via="9", unique="u", payload=b"\0\xff", metadata={"a": "b"}
+            )
             self.assertEqual(await client.count("news"), Counts(1, 2, 3, 4))
             self.assertEqual(await put, "out_of_scope")
             with self.assertRaises(Failed):
@@ -166,7 +165,7 @@ class ClientTest(AsyncTest):
             with self.assertRaises(Failed):
                 await client.put("http://a/")
             with self.assertRaises(ValueError):
-                client.submit("http://a/", payload=bytes(8192))
+                client.submit("http://a/", payload=bytes(25000))
 
     async def test_unanswered_puts_are_bounded(self) -> None:
         """At most 256 are sent without an answer; the others follow with the answers."""
@@ -220,6 +219,69 @@ class ClientTest(AsyncTest):
             with self.assertRaisesRegex(KeyError, "10002"):
                 await client.each(handle, room=2)
 
+    async def test_asks_again(self) -> None:
+        """What has no answer when the connection ends is asked on the next one, in order."""
+        asked = [b'PUT 1 {"url":"http://a/1"}\n', b'PUT 2 {"url":"http://a/2"}\n', b"COUNT 3\n"]
+
+        async def first(reader: Reader, writer: Writer) -> None:
+            for want in [b"ROOM 0\n", *asked]:
+                self.assertEqual(await reader.readline(), want)
+            writer.write(b"PUT 1 new\nPUT 2 ne")
+
+        async def second(reader: Reader, writer: Writer) -> None:
+            for want in [b"ROOM 0\n", *asked[1:]]:
+                self.assertEqual(await reader.readline(), want)
+            writer.write(b"PUT 2 known\nCOUNT 3 1 0 0 0\n")
+            self.assertEqual(await reader.readline(), b"ROOM 0\n")
+
+        async with Peer(first, second) as peer, Client(peer.address) as client:
+            puts = client.submit("http://a/1"), client.submit("http://a/2")
+            self.assertEqual(await client.count(), (1, 0, 0, 0))
+            self.assertEqual([await put for put in puts], ["new", "known"])
+
+    async def test_stall(self) -> None:
+        """After a stall nothing of what came before is handed out, and the client connects anew."""
+        sent = asyncio.Event()
+
+        async def first(reader: Reader, writer: Writer) -> None:
+            await reader.readline()
+            writer.write(LINE + SECOND)
+            sent.set()
+            await reader.read()
+
+        async def second(reader: Reader, writer: Writer) -> None:
+            self.assertEqual(await reader.readline(), b"ROOM 4\n")
+            writer.write(SECOND.replace(b"18.0.1", b"19.0.1"))
+            self.assertEqual(await reader.readline(), b"19.0.1 DONE\n")
+
+        async with Peer(first, second) as peer, Client(peer.address, status_timeout=2) as client:
+            client.room(4)
+            job = await client.next_job()
+            await sent.wait()
+            time.sleep(1.1)  # noqa: ASYNC251 - more than half of the status timeout
+            self.assertIsNone(client.take())
+            self.assertTrue(job.lost)
+            again = await client.next_job()
+            self.assertEqual(repr(again), "<Job 19.0.1 http://b.example/>")
+            self.assertTrue(again.done())
+
+    async def test_working(self) -> None:
+        """Jobs that are open, and those that nobody has taken, say WORKING again and again."""
+
+        async def talk(reader: Reader, writer: Writer) -> None:
+            await reader.readline()
+            writer.write(LINE + SECOND)
+            want = {b"17.0.1 WORKING\n", b"18.0.1 WORKING\n"}
+            for _ in range(3):
+                self.assertEqual({await reader.readline(), await reader.readline()}, want)
+            finished.set()
+
+        finished = asyncio.Event()
+        async with Peer(talk) as peer, Client(peer.address, status_timeout=2) as client:
+            job = await self.first(client)
+            await finished.wait()
+            self.assertTrue(job.done())
+
     async def test_bad_lines(self) -> None:
         """A hundred bad lines in a row end the connection; fewer are passed over."""
         taken = asyncio.Event()
@@ -237,6 +299,14 @@ class ClientTest(AsyncTest):
                 taken.set()
                 await asyncio.sleep(3600)  # until the job is lost
             self.assertTrue(job.lost)
+
+    async def test_close_while_connecting(self) -> None:
+        """A client that is closed at any step of its connecting ends."""
+        async with Peer() as peer:
+            for steps in range(20):
+                async with Client(peer.address):
+                    for _ in range(steps):
+                        await asyncio.sleep(0)
 
     async def test_not_entered(self) -> None:
         with self.assertRaises(RuntimeError):

@@ -59,7 +59,7 @@ class Members(TypedDict, total=False):
     unique: str
     """What the document is known by instead of its URL; up to 512 bytes."""
     payload: bytes
-    """What spiders get with the document; up to 8 KiB, less what else the line has."""
+    """What spiders that ask for payloads get with the document; up to 8 KiB."""
     via: str
     """The doc_id of the page that the link stood on."""
     depth: int
@@ -277,9 +277,7 @@ class Client:
 
     def submit(self, url: str, **members: Unpack[Members]) -> asyncio.Future[str]:
         """Begin a put, and return its future result, in the order of the calls."""
-        fields: dict[str, object] = {"url": url, **members}
-        if (payload := members.get("payload")) is not None:
-            fields["payload"] = base64.b64encode(payload).decode("ascii")
+        fields = _fields(url, members)
         result: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
         def settle(answer: asyncio.Future[wire.PutAnswer | wire.CountAnswer]) -> None:
@@ -328,6 +326,9 @@ class Client:
 
     def began(self, session: Session) -> None:
         """Say the first lines, and ask what has no answer. For the session."""
+        if self._closed:
+            session.end("closed")
+            return
         self._session = session
         session.say(self._greeting + wire.room(self._room))
         self._send_asks()
@@ -396,17 +397,26 @@ class Client:
     async def _connection(self) -> str:
         """Connect, wait until the connection ends, and return why."""
         loop = asyncio.get_running_loop()
-        connecting = loop.create_connection(
-            lambda: Session(self, self._half, self._payload),
-            self._host,
-            self._port,
-            ssl=self._tls,
-            server_hostname=self._host if self._tls else None,
+        connecting = asyncio.ensure_future(
+            loop.create_connection(
+                lambda: Session(self, self._half, self._payload),
+                self._host,
+                self._port,
+                ssl=self._tls,
+                server_hostname=self._host if self._tls else None,
+            )
         )
+        try:  # wait_for swallows a cancellation in Python 3.10 and 3.11 (bpo-37658)
+            await asyncio.wait([connecting], timeout=CONNECT_TIMEOUT)
+        finally:
+            connecting.add_done_callback(lambda task: task.cancelled() or task.exception())
+            connecting.cancel()
+        if not connecting.done():
+            return "no answer"
         try:
-            _, session = await asyncio.wait_for(connecting, CONNECT_TIMEOUT)
-        except (OSError, asyncio.TimeoutError) as err:
-            return str(err) or "no answer"
+            _, session = connecting.result()
+        except OSError as err:
+            return str(err) or type(err).__name__
         return await asyncio.shield(session.closed)
 
     async def _keep_working(self) -> None:
@@ -428,6 +438,18 @@ class Client:
             except Failed:
                 log.warning("the daemon does not say whether the crawl has finished")
                 await asyncio.sleep(FAILED_PAUSE)
+
+
+def _fields(url: str, members: Members) -> dict[str, object]:
+    """Return a put's JSON members."""
+    fields: dict[str, object] = {"url": url, **members}
+    if (payload := members.get("payload")) is not None:
+        fields["payload"] = base64.b64encode(payload).decode("ascii")
+    if (metadata := members.get("metadata")) is not None:
+        fields["metadata"] = {
+            key: [value] if isinstance(value, str) else value for key, value in metadata.items()
+        }
+    return fields
 
 
 class _Jobs:

@@ -18,6 +18,9 @@ from urllib.parse import quote, urljoin
 MAX_LINE = 8192
 """The most bytes of a line to the daemon, with its line end."""
 
+MAX_PUT_LINE = 32768
+"""The same of a PUT line."""
+
 MAX_INPUT_LINE = 65536
 """The most bytes of a line from the daemon. No line with a payload is nearly as long."""
 
@@ -147,8 +150,8 @@ def put(tag: str, members: Mapping[str, object]) -> bytes:
     """Return a PUT line. Raises ValueError if no line can hold it."""
     text = json.dumps(members, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     line = f"PUT {tag} {text}\n".encode()
-    if len(line) > MAX_LINE:
-        raise ValueError(f"a PUT of {len(line)} bytes: the protocol allows {MAX_LINE}")
+    if len(line) > MAX_PUT_LINE:
+        raise ValueError(f"a PUT of {len(line)} bytes: the protocol allows {MAX_PUT_LINE}")
     return line
 
 
