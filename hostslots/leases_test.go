@@ -273,3 +273,43 @@ func TestDeferredLeaseIsUsedAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestReleasedGroupKeepsRetryAfter: another daemon may not have an address before the Retry-After of
+// one of its sites has passed, whether a document or robots.txt met it.
+func TestReleasedGroupKeepsRetryAfter(t *testing.T) {
+	s := New(Config{
+		Count: 1, Len: 8, Concurrent: 2, Gap: time.Second, SiteGap: time.Second, StatusTimeout: time.Minute,
+		MaxAttempts: 3, Patience: 20 * time.Second, RejectOver: 100, Remember: 100, Leases: true,
+	})
+	var hosts []Host
+	for _, name := range []string{"a.test", "b.test"} {
+		o := s.EnsureOrigin([]byte("http://"+name), []byte(name))
+		h := s.Host(s.HostOf(o))
+		h.Bind(0, Place{Addr: netip.AddrFrom4([4]byte{10, 0, 0, 1})})
+		s.Offer(0, Candidate{Origin: o, ID: []byte(name), URL: []byte("http://" + name + "/"), Priority: 0})
+		hosts = append(hosts, h)
+	}
+	s.Next(10 * time.Second)
+	id := s.NextWantedLease()
+	s.Group(id).LeaseGranted(0, time.Hour)
+	turn, _, ok := s.Next(10 * time.Second)
+	if !ok {
+		t.Fatal("nothing may be sent")
+	}
+	s.End(11*time.Second, s.Done(11*time.Second, s.Send(10*time.Second, turn, 1), 429, 9*time.Second))
+	if got := s.Group(id).FreeFrom(); got != 20*time.Second {
+		t.Errorf("after a 429: free from %v; want 20 s", got)
+	}
+	hosts[1].QueueOwnRequest(11*time.Second, 7, FirstTry)
+	if _, _, _, ok := s.NextOwnRequest(12*time.Second, FirstTry); !ok {
+		t.Fatal("no request may be sent")
+	}
+	hosts[1].OwnRequestDone(13*time.Second, Feedback{Status: 503, RetryAfter: 15 * time.Second})
+	if got := s.Group(id).FreeFrom(); got != 28*time.Second {
+		t.Errorf("after a robots.txt with 503: free from %v; want 28 s", got)
+	}
+	hosts[0].SetCrawlDelay(21*time.Second, time.Hour)
+	if got := s.Group(id).FreeFrom(); got != 41*time.Second {
+		t.Errorf("after a Crawl-delay: free from %v; want 41 s, when patience ends", got)
+	}
+}

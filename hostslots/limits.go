@@ -70,6 +70,7 @@ func (h Host) SetCrawlDelay(now, delay time.Duration) {
 	g := s.groups.At(r.group)
 	s.pacer.addCrawlDelay(g, delay)
 	s.removeCrawlDelay(g, old)
+	s.keepFromOthers(now, r, g)
 	s.updateTurn(h.id)
 	s.reschedule(now, r.group)
 }

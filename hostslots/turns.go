@@ -365,10 +365,18 @@ func (s *Slots) ended(now time.Duration, hostID uint32, f *Feedback) {
 	}
 }
 
+// keepFromOthers keeps other daemons from an address while one of its sites is to be left alone.
+func (s *Slots) keepFromOthers(now time.Duration, h *host, g *group) {
+	if s.cfg.Leases && g.kind == ofAddress {
+		g.sitesDue = max(g.sitesDue, min(s.pacer.siteDue(h), now+s.cfg.Patience))
+	}
+}
+
 // learn adapts the pace of a host's site, and of its address.
 func (s *Slots) learn(now time.Duration, hostID uint32, h *host, g *group, f *Feedback) {
 	of, ordinary := s.sitePace(h)
 	s.pacer.learn(now, of, ordinary, f)
+	s.keepFromOthers(now, h, g)
 	at := h.group
 	if h.above != 0 {
 		at = h.above
