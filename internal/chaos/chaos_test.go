@@ -42,7 +42,7 @@ type rig struct {
 	// request; nothing can end it. So a page takes less time than the penalty, and the penalty is
 	// not shorter than the gap.
 	lease, penalty, janitor, takes time.Duration
-	site, address                  limits
+	site, address, cap             limits
 	settle                         time.Duration // from a store's failure until groups can be reserved
 
 	world  *world
@@ -85,7 +85,8 @@ func newRig(t *testing.T) *rig {
 	r := &rig{
 		t: t, rnd: rand.New(rand.NewPCG(*seed, 0)), bin: build(t), dir: t.TempDir(), happened: map[string]int{},
 		lease: 4 * time.Second, penalty: time.Second, janitor: time.Second, takes: 300 * time.Millisecond,
-		site: limits{time.Second, 1}, address: limits{500 * time.Millisecond, 2},
+		site: limits{gap: time.Second, open: 1}, address: limits{gap: 500 * time.Millisecond, open: 2},
+		cap: limits{perSec: 40, open: 16},
 	}
 	r.settle = 2 * r.lease
 	late := &stalls{}
@@ -113,15 +114,23 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-// above returns what has a pace beside those of the sites at an address: the address.
-func (r *rig) above(addr netip.Addr) level { return level{addr.String(), r.address} }
+// above returns what has a pace beside those of the sites at an address: the shared network that
+// the address is on, or the address.
+func (r *rig) above(addr netip.Addr) level {
+	if network := r.world.network(); network.Contains(addr) {
+		return level{network.String(), r.cap}
+	}
+	return level{addr.String(), r.address}
+}
 
 // launch starts all processes.
 func (r *rig) launch() {
 	r.t.Helper()
 	for n := range daemonCount {
 		r.daemons = append(r.daemons, r.newDaemon(n))
-		r.proxies = append(r.proxies, startProxy(r.t, r.dials(n), r.listens(n), r.oracle.sent))
+		urls := map[string]string{}
+		r.proxies = append(r.proxies, startProxy(r.t, r.dials(n), r.listens(n),
+			func(line []byte) { r.oracle.sent(line, urls) }, func(line []byte) { r.oracle.answered(line, urls) }))
 		for i := range spidersEach {
 			r.spiders = append(r.spiders, r.newSpider(n, i))
 		}
@@ -216,8 +225,12 @@ func (r *rig) judge(left int) {
 		2*turn; r.stuck.longest > most {
 		r.t.Errorf("%s had no progress for %v; %v is allowed", r.stuck.which, r.stuck.longest, most)
 	}
+	network := level{r.world.network().String(), r.cap}
+	r.oracle.judgeCap(network, len(r.daemons))
 	r.oracle.mu.Lock()
 	defer r.oracle.mu.Unlock()
+	r.t.Logf("%d requests to the shared network, %d answers with Retry-After", len(r.oracle.left[network.name]),
+		r.oracle.refused)
 	f := &r.oracle.faults
 	for _, text := range f.first {
 		r.t.Error(text)

@@ -31,8 +31,12 @@ type index struct {
 type document struct {
 	id, url string
 	host    int
-	taker   string // the daemon that has it; "": none
+	taker   string    // the daemon that has it; "": none
+	after   time.Time // it is not offered before: a daemon drops what has ended a moment ago
 }
+
+// quarantine is longer than that of the daemons.
+const quarantine = 2 * time.Second
 
 const each = 2 // documents of each host that have not ended
 
@@ -145,7 +149,8 @@ func (x *index) offerLocked(w io.Writer, taker string, body []byte) {
 	x.rnd.Shuffle(len(x.free), func(i, k int) { x.free[i], x.free[k] = x.free[k], x.free[i] })
 	rest := x.free[:0]
 	for _, d := range x.free {
-		if ask.Max == 0 || rejected[x.hosts[d.host]] || x.keeps != nil && x.keeps(taker, d.host) {
+		if ask.Max == 0 || rejected[x.hosts[d.host]] || d.after.After(time.Now()) ||
+			x.keeps != nil && x.keeps(taker, d.host) {
 			rest = append(rest, d)
 			continue
 		}
@@ -171,7 +176,7 @@ func (x *index) endedLocked(line []byte) {
 	}
 	if o.Outcome != "done" || o.Status != 200 { // the document still has to be fetched
 		x.odd[fmt.Sprint(o.Outcome, " ", o.Status)]++
-		if d.taker != "" {
+		if d.after = time.Now().Add(quarantine); d.taker != "" {
 			d.taker = ""
 			x.free = append(x.free, d)
 		}

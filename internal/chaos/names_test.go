@@ -12,9 +12,10 @@ import (
 )
 
 // world is the hosts and their addresses. Of ten hosts, six have one address, two have another
-// address for each daemon, and two another one at each look-up.
+// address for each daemon, and two another one at each look-up. Every other address is on a shared
+// network: daemons find some hosts there, and others do not.
 type world struct {
-	net   byte // addresses are in 127.net.0.0/16
+	net   byte // addresses are in 127.net.0.0/16, those of the shared network in 127.net.128.0/17
 	hosts []string
 	addrs []netip.Addr
 }
@@ -28,7 +29,7 @@ func newWorld(net byte, hosts int) *world {
 		w.hosts = append(w.hosts, fmt.Sprintf("h%d.chaos.test", i))
 	}
 	for i := range max(hosts/2, turns) {
-		w.addrs = append(w.addrs, netip.AddrFrom4([4]byte{127, net, byte(1 + i/250), byte(1 + i%250)}))
+		w.addrs = append(w.addrs, netip.AddrFrom4([4]byte{127, net, byte(1 + i/250 + i%2*128), byte(1 + i%250)}))
 	}
 	return w
 }
@@ -39,11 +40,16 @@ func (w *world) own(n int) string { return fmt.Sprintf("127.%d.0.%d", w.net, n) 
 // at returns the address of a host; the n-th if it has several.
 func (w *world) at(host, n int) netip.Addr { return w.addrs[(host/2+n)%len(w.addrs)] }
 
+// network returns the shared network.
+func (w *world) network() netip.Prefix {
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte{127, w.net, 128, 0}), 17)
+}
+
 func (w *world) several(host int) bool { return host%10 >= 6 }
 
 // places returns the names under which an oracle knows a host's groups.
 func (w *world) places(host int) (names []string) {
-	names = append(names, w.at(host, 0).String())
+	names = append(names, w.hosts[host], w.at(host, 0).String())
 	for n := 1; n < turns && w.several(host); n++ {
 		names = append(names, w.at(host, n).String())
 	}

@@ -137,7 +137,7 @@ func (r *rig) newDaemon(n int) *daemon {
 		d.runsSoFar++
 		text := fmt.Sprintf(settings, perSec(r.address.gap), r.address.open, r.listens(n), perSec(r.site.gap),
 			r.site.open, "http://"+r.indexAddr+"/"+d.taker(),
-			names, r.explains(n), r.lease, r.penalty, r.janitor, r.reservation(n))
+			names, r.explains(n), r.lease, r.penalty, r.janitor, r.reservation(n)+r.rules())
 		file := filepath.Join(r.dir, fmt.Sprintf("daemon%d.toml", n))
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			r.t.Fatal(err)
@@ -146,6 +146,15 @@ func (r *rig) newDaemon(n int) *daemon {
 		return []string{r.bin + "urlserver", "serve", file}
 	}
 	return d
+}
+
+// rules returns the settings of the shared network.
+func (r *rig) rules() string {
+	if r.cap.perSec == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\n[[rules]]\nnetworks = [%q]\nshared = true\nper_sec = %d\nconcurrent = %d\n",
+		r.world.network(), r.cap.perSec, r.cap.open)
 }
 
 func perSec(gap time.Duration) float64 { return float64(time.Second) / float64(gap) }

@@ -11,22 +11,24 @@ import (
 
 // proxy is a TCP proxy whose connections can be cut and slowed down.
 type proxy struct {
-	to     string
-	delay  atomic.Int64      // ns that data is delayed
-	onLine func(line []byte) // is called with each line from the server; nil: none
+	to    string
+	delay atomic.Int64 // ns that data is delayed
+	// Are called with each line from the server, before it goes on, and from a client, when it has
+	// gone on; nil: they are not.
+	onLine, onAnswer func(line []byte)
 
 	mu    sync.Mutex // guards conns
 	conns map[net.Conn]bool
 }
 
 // startProxy forwards connections to addr to another address until the test ends.
-func startProxy(t *testing.T, addr, to string, onLine func(line []byte)) *proxy {
+func startProxy(t *testing.T, addr, to string, onLine, onAnswer func(line []byte)) *proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &proxy{to: to, onLine: onLine, conns: map[net.Conn]bool{}}
+	w := &proxy{to: to, onLine: onLine, onAnswer: onAnswer, conns: map[net.Conn]bool{}}
 	var all sync.WaitGroup
 	all.Go(func() {
 		for {
@@ -51,8 +53,8 @@ func (w *proxy) serve(near net.Conn) {
 	w.keep(near, true)
 	defer w.keep(near, false)
 	var back sync.WaitGroup
-	back.Go(func() { w.pass(near, far, w.onLine) })
-	w.pass(far, near, nil)
+	back.Go(func() { w.pass(near, far, w.onLine, nil) })
+	w.pass(far, near, nil, w.onAnswer)
 	back.Wait()
 }
 
@@ -64,23 +66,19 @@ func (w *proxy) keep(conn net.Conn, open bool) {
 	}
 }
 
-// pass copies data until either end closes, and then closes both.
-func (w *proxy) pass(to, from net.Conn, onLine func(line []byte)) {
+// pass copies data until either end closes, and then closes both. It calls before and after, which
+// may be nil, with each line.
+func (w *proxy) pass(to, from net.Conn, before, after func(line []byte)) {
 	defer to.Close()
 	defer from.Close()
-	buf, rest := make([]byte, 64<<10), []byte(nil)
+	buf := make([]byte, 64<<10)
+	var in, out []byte
 	for {
 		n, err := from.Read(buf)
 		if d := time.Duration(w.delay.Load()); d > 0 {
 			time.Sleep(d)
 		}
-		if onLine != nil {
-			rest = append(rest, buf[:n]...)
-			for i := bytes.IndexByte(rest, '\n'); i >= 0; i = bytes.IndexByte(rest, '\n') {
-				onLine(rest[:i])
-				rest = rest[i+1:]
-			}
-		}
+		in = eachLine(append(in, buf[:n]...), before)
 		if n > 0 {
 			if _, err := to.Write(buf[:n]); err != nil {
 				return
@@ -89,7 +87,20 @@ func (w *proxy) pass(to, from net.Conn, onLine func(line []byte)) {
 		if err != nil {
 			return
 		}
+		out = eachLine(append(out, buf[:n]...), after)
 	}
+}
+
+// eachLine calls do with each complete line, and returns the rest.
+func eachLine(data []byte, do func(line []byte)) (rest []byte) {
+	if do == nil {
+		return nil
+	}
+	for i := bytes.IndexByte(data, '\n'); i >= 0; i = bytes.IndexByte(data, '\n') {
+		do(data[:i])
+		data = data[i+1:]
+	}
+	return data
 }
 
 // cut ends all connections.

@@ -23,7 +23,7 @@ func TestRedis(t *testing.T) {
 	r := newRig(t)
 	redis := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	for n := range daemonCount {
-		r.proxies = append(r.proxies, startProxy(t, r.world.own(50+n)+":6379", redis.Addr(), nil))
+		r.proxies = append(r.proxies, startProxy(t, r.world.own(50+n)+":6379", redis.Addr(), nil, nil))
 	}
 	r.reservation = func(n int) string {
 		return fmt.Sprintf("kind = \"redis\"\naddrs = [%q]", r.world.own(50+n)+":6379")

@@ -3,9 +3,12 @@ package chaos
 import (
 	"bytes"
 	"fmt"
+	"hash/fnv"
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,16 +29,21 @@ type oracle struct {
 
 	mu     sync.Mutex // guards all below; held for memory work only
 	paces  map[string]*pace
-	seen   map[string]int       // requests by URL
-	lines  map[string]time.Time // when the line with a URL left its daemon, for lines whose request has not arrived
+	seen   map[string]int         // requests by URL
+	lines  map[string]time.Time   // when lines left their daemons, by URL, until their requests arrive
+	left   map[string][]time.Time // by shared network: when the lines of all requests left their daemons
 	faults faults
 	open   int // faults that were a request while another one was open
+
+	refused int // answers with Retry-After that daemons know of
 }
 
-// limits is the least time between two requests, and how many may be open.
+// limits is the least time between two requests, and how many may be open. perSec is of a shared
+// network, in place of gap: how many requests a second there may be over a while.
 type limits struct {
-	gap  time.Duration
-	open int
+	gap    time.Duration
+	perSec int
+	open   int
 }
 
 // level is a site, an address or a shared network.
@@ -46,11 +54,13 @@ type level struct {
 
 // pace is the requests to a site, an address or a shared network.
 type pace struct {
-	open int
-	last time.Time // when the last request arrived
-	line time.Time // when the last request's line left its daemon, or when it arrived if that is not known
-	end  time.Time // end of the last request
-	url  string
+	open  int
+	opens map[*time.Time]struct{} // of a shared network: when the lines of open requests left their daemons
+	retry time.Time               // no request before, by the last answer
+	last  time.Time               // when the last request arrived
+	line  time.Time               // when the last request's line left its daemon, or when it arrived if that is not known
+	end   time.Time               // end of the last request
+	url   string
 }
 
 // faults counts faults and keeps the first ones.
@@ -67,19 +77,37 @@ func (f *faults) addf(format string, args ...any) {
 
 func newOracle(site limits, above func(netip.Addr) level, takes time.Duration, s *stalls) *oracle {
 	return &oracle{site: site, above: above, takes: takes, stalls: s, paces: map[string]*pace{},
-		seen: map[string]int{}, lines: map[string]time.Time{}}
+		seen: map[string]int{}, lines: map[string]time.Time{}, left: map[string][]time.Time{}}
 }
 
 // sent records a line to a spider. The daemon keeps the gap between lines. If a request is delayed
-// on its way, the next one seems early, so a gap counts from the line.
-func (o *oracle) sent(line []byte) {
+// on its way, the next one seems early, so a gap counts from the line. urls gets the URLs of a
+// daemon's transactions.
+func (o *oracle) sent(line []byte, urls map[string]string) {
 	f := bytes.Fields(line)
 	if len(f) != 4 {
 		return
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.lines[withoutPort(string(f[3]))] = time.Now()
+	url := withoutPort(string(f[3]))
+	o.lines[url], urls[string(f[0])] = time.Now(), url
+}
+
+// answered records what a spider has told its daemon of a transaction: from then on Retry-After
+// holds. If the spider is lost before that, the daemon does not know of it.
+func (o *oracle) answered(line []byte, urls map[string]string) {
+	f := bytes.Fields(line)
+	if len(f) < 4 || string(f[1]) != "DONE" || string(f[3]) != "2" ||
+		string(f[2]) != "429" && string(f[2]) != "503" {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if u, err := url.Parse(urls[string(f[0])]); err == nil && o.paces[u.Host] != nil {
+		o.refused++
+		o.paces[u.Host].retry = time.Now().Add(retryAfter)
+	}
 }
 
 func withoutPort(url string) string {
@@ -106,11 +134,15 @@ func (o *oracle) arrive(addr netip.Addr, host, path string) (end func()) {
 	for _, l := range levels {
 		p := o.paces[l.name]
 		if p == nil {
-			p = &pace{}
+			p = &pace{opens: map[*time.Time]struct{}{}}
 			o.paces[l.name] = p
 		}
 		o.judge(l, p, now, url)
 		p.open++
+		p.opens[&line] = struct{}{}
+		if l.perSec > 0 {
+			o.left[l.name] = append(o.left[l.name], line)
+		}
 		p.last, p.line, p.url = now, line, url
 		both = append(both, p)
 	}
@@ -119,18 +151,39 @@ func (o *oracle) arrive(addr netip.Addr, host, path string) (end func()) {
 		defer o.mu.Unlock()
 		for _, p := range both {
 			p.open--
+			delete(p.opens, &line)
 			p.end = time.Now()
 		}
 	}
+}
+
+// retryAfter is what some answers ask for. It is shorter than what is left of a lease when its
+// daemon dies and the penalty together, so no other daemon may come sooner.
+const retryAfter = 2 * time.Second
+
+// refuse reports whether a request is to be answered with Retry-After: the first one for every so
+// many URLs.
+func (o *oracle) refuse(host, path string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	hash := fnv.New32()
+	fmt.Fprint(hash, host, path)
+	return path != "/robots.txt" && o.seen["http://"+host+path] == 1 && hash.Sum32()%25 == 0
 }
 
 // judge checks a request. Two requests were open at once if the first cannot have ended when the
 // second arrived. A request that was on its way, or open, for longer than any page takes is open
 // because this machine is slow, and no daemon can know that.
 func (o *oracle) judge(l level, p *pace, now time.Time, url string) {
-	if p.open >= l.limits.open && now.Sub(p.line) < o.takes+slack {
+	open := 0
+	for line := range p.opens {
+		if now.Sub(*line) < o.takes+slack {
+			open++
+		}
+	}
+	if open >= l.limits.open {
 		o.open++
-		o.faults.addf("%s %s: asked for %s while %d are open, %s since %v", now.Format(clock), l.name, url, p.open,
+		o.faults.addf("%s %s: asked for %s while %d are open, %s since %v", now.Format(clock), l.name, url, open,
 			p.url, now.Sub(p.last))
 	}
 	late := o.stalls.worst(p.line.Add(-time.Second))
@@ -138,6 +191,29 @@ func (o *oracle) judge(l level, p *pace, now time.Time, url string) {
 		o.faults.addf("%s %s: asked for %s %v after %s left its daemon, %v after it came and %v after "+
 			"its end; %v is allowed, and the machine was %v late",
 			now.Format(clock), l.name, url, seen, p.url, now.Sub(p.last), now.Sub(p.end), l.gap, late)
+	}
+	if early := p.retry.Sub(now); early > slack+4*late {
+		o.faults.addf("%s %s: asked for %s %v before its Retry-After has passed", now.Format(clock), l.name,
+			url, early)
+	}
+}
+
+// judgeCap checks how many requests to a shared network left daemons within any while. Each daemon
+// may be one request ahead.
+func (o *oracle) judgeCap(l level, daemons int) {
+	const while = 5 * time.Second
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	left, first := o.left[l.name], 0
+	slices.SortFunc(left, time.Time.Compare)
+	for last, at := range left {
+		for at.Sub(left[first]) >= while {
+			first++
+		}
+		if n, most := last-first+1, l.perSec*int((while+slack)/time.Millisecond)/1000+daemons; n > most {
+			o.faults.addf("%s %s: %d requests within %v; %d are allowed", at.Format(clock), l.name, n, while, most)
+			first = last
+		}
 	}
 }
 
@@ -195,8 +271,14 @@ func (s server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		case <-r.Context().Done():
 		}
 	}
+	status := http.StatusOK
+	if s.oracle.refuse(host, r.URL.Path) {
+		status = [...]int{http.StatusTooManyRequests, http.StatusServiceUnavailable}[len(host)%2]
+		w.Header().Set("Retry-After", fmt.Sprint(int(retryAfter.Seconds())))
+	}
 	end()
 	w.Header().Set("Content-Type", "text/plain")
+	w.WriteHeader(status)
 	fmt.Fprint(w, answer)
 }
 
