@@ -50,8 +50,7 @@ var (
 	}
 	pureImports = []string{
 		"bytes", "cmp", "crypto/sha256", "encoding/binary", "errors", "fmt", "hash/maphash", "maps", "math",
-		"math/bits",
-		"net/netip", "slices", "time",
+		"math/bits", "net/netip", "slices", "strings", "time",
 	}
 	clockCalls = []string{
 		"time.Now(", "time.Since(", "time.Until(", "time.After", "time.NewTimer", "time.Sleep(", "go func", "chan ",

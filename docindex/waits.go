@@ -9,7 +9,20 @@ type Wait struct {
 	Crawl string        // of the queue
 	Count uint64        // URLs that are in transit, or the limit that is reached
 	Gap   time.Duration // the delay, or the gap between two requests
+	Level WaitLevel     // of WaitAddress and WaitAddressInUse: which of the two holds the queue back
+	Name  string        // of that site, address or shared network
+	Sites string        // the sites that made the address back off; "": it does not
 }
+
+// WaitLevel is a level of politeness.
+type WaitLevel uint8
+
+// The levels.
+const (
+	SiteWait WaitLevel = iota
+	AddressWait
+	NetworkWait // of a shared network
+)
 
 // WaitRule says by which rule a queue may not be served.
 type WaitRule uint8
@@ -38,7 +51,7 @@ const (
 	WaitPassedOver                        // no URL of the queue could be handed out a moment ago
 	WaitScheduled                         // the queue's first URL is scheduled for later
 	WaitAddressUnknown                    // the host is being looked up, or a rule blocks its address
-	WaitAddress                           // Gap is kept between two requests to the host's site or address
-	WaitAddressInUse                      // clients have URLs of other queues at the host's site or address
+	WaitAddress                           // Gap is kept between two requests at the Level; Count queues wait there
+	WaitAddressInUse                      // clients have URLs of as many queues at the Level as may be open
 	WaitInactive                          // URL Frontier clients are given nothing (SetActive)
 )

@@ -158,6 +158,11 @@ func TestFrontierAddresses(t *testing.T) {
 				t.Fatalf("%q are served while %s is out", more, url)
 			}
 		}
+		if len(seen) == 1 {
+			other := map[string]string{"http://a.test/": "b.test", "http://b.test/": "a.test"}
+			host := other[url[:len("http://a.test/")]]
+			command(t, "", "explain", host, "--at", d.at).want(t, 0, "the address 127.0.0.2", "")
+		}
 		c.ended(url)
 	}
 	if len(seen) != 2 {

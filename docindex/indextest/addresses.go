@@ -105,12 +105,23 @@ func wantWait(t *testing.T, s docindex.Store, host string, want docindex.WaitRul
 	}
 }
 
+// wantHeldBy sees that a store says which level holds a host back, and because of which sites.
+func wantHeldBy(t *testing.T, s docindex.Store, host string, level docindex.WaitLevel, name, sites string) {
+	t.Helper()
+	l, err := s.HostStatus(t.Context(), []byte(host))
+	w := l.AtFrontier.Wait
+	if err != nil || w.Level != level || w.Name != name || w.Sites != sites {
+		t.Errorf("%s: %+v, %v; want level %d, %q, because of %q", host, w, err, level, name, sites)
+	}
+}
+
 func addressGap(t *testing.T, s docindex.Store) {
 	withAddresses(t, s)
 	add(t, s, urls("http://a1.test/1", "http://a1.test/2", "http://a2.test/1", "http://a2.test/2",
 		"http://b.test/1")...)
 	wantURLs(t, call(t, s, one), "http://a1.test/1", "http://b.test/1")
 	wantWait(t, s, "a2.test", docindex.WaitAddress)
+	wantHeldBy(t, s, "a2.test", docindex.AddressWait, at("a").Addr.String(), "")
 	ended(t, s, "http://a1.test/1")
 	for _, want := range []string{"http://a2.test/1", "http://a1.test/2", "http://a2.test/2"} {
 		wantNothingFor(t, s, 1990*time.Millisecond)
@@ -142,6 +153,7 @@ func addressOpen(t *testing.T, s docindex.Store) {
 	wantURLs(t, call(t, s, one), "http://a1.test/1")
 	wantNothingFor(t, s, 20*time.Second)
 	wantWait(t, s, "a2.test", docindex.WaitAddressInUse)
+	wantHeldBy(t, s, "a2.test", docindex.AddressWait, at("a").Addr.String(), "")
 	ended(t, s, "http://a1.test/1")
 	first := servedWithin(t, s, 3*time.Second, one)
 	wantNothingFor(t, s, 20*time.Second)
@@ -318,6 +330,7 @@ func addressBackoff(t *testing.T, s docindex.Store) {
 	}
 	step(503, 2*time.Second)
 	step(429, 4*time.Second)
+	wantHeldBy(t, s, "a4.test", docindex.AddressWait, at("a").Addr.String(), "a0.test, a1.test")
 	step(200, 2*time.Second)
 	step(503, 4*time.Second) // the third site that fails within a minute
 	servedWithin(t, s, 10*time.Second, one)

@@ -150,18 +150,15 @@ func (p *clientPace) gave(e *entry, n int, lease, now int64) {
 }
 
 // waitOf returns why a queue was put off.
-func (p *clientPace) waitOf(name string, now int64) (docindex.WaitRule, time.Duration) {
+func (p *clientPace) waitOf(name string, now int64) (why docindex.Wait) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	q := p.queues[name]
 	if q == nil || q.no == 0 {
-		return docindex.WaitAddressUnknown, 0
+		return docindex.Wait{Rule: docindex.WaitAddressUnknown}
 	}
-	_, gap, full := p.table.Wait(q.no, now)
-	if full {
-		return docindex.WaitAddressInUse, 0
-	}
-	return docindex.WaitAddress, time.Duration(gap) * time.Millisecond
+	_, _, why = p.table.Wait(q.no, now)
+	return why
 }
 
 // answered takes what a host answered to a client.

@@ -120,12 +120,12 @@ func (s *Store) atAddress(told []string, now int64) docindex.Availability {
 			first, name = until, nameOf(q[0], q[1])
 		}
 	}
-	rule, gap := s.pace.waitOf(name, s.nowMS())
+	why := s.pace.waitOf(name, s.nowMS())
 	switch {
-	case first == 0 || first == never || first <= now && rule != docindex.WaitAddressUnknown:
+	case first == 0 || first == never || first <= now && why.Rule != docindex.WaitAddressUnknown:
 		return docindex.Availability{Open: true}
 	case first <= now:
-		return docindex.Availability{Wait: docindex.Wait{Rule: rule}}
+		return docindex.Availability{Wait: why}
 	}
-	return docindex.Availability{NotBefore: time.UnixMilli(first).UTC(), Wait: docindex.Wait{Rule: rule, Gap: gap}}
+	return docindex.Availability{NotBefore: time.UnixMilli(first).UTC(), Wait: why}
 }

@@ -56,6 +56,23 @@ func TestAvailable(t *testing.T) {
 			docindex.Availability{Wait: docindex.Wait{Rule: docindex.WaitRuleBlocks}}, "", "blocked by a rule"},
 		{"a rule", docindex.Availability{Wait: docindex.Wait{Rule: docindex.WaitRuleBlocks}}, "[[rules]] 1 (*)",
 			"blocked by [[rules]] 1 (*)"},
+		{"the pace of a site", docindex.Availability{NotBefore: at, Wait: docindex.Wait{
+			Rule: docindex.WaitAddress, Gap: time.Second, Name: "a.test", Count: 1}}, "",
+			"not before 2026-01-02T03:04:05Z: the pace of the site a.test, one request in 1s"},
+		{"the pace of an address", docindex.Availability{NotBefore: at, Wait: docindex.Wait{
+			Rule: docindex.WaitAddress, Gap: time.Second, Level: docindex.AddressWait, Name: "192.0.2.1",
+			Count: 7}}, "",
+			"not before 2026-01-02T03:04:05Z: the pace of the address 192.0.2.1, one request in 1s " +
+				"to all its sites; 7 queues take turns there"},
+		{"an address that backs off", docindex.Availability{NotBefore: at, Wait: docindex.Wait{
+			Rule: docindex.WaitAddress, Gap: 4 * time.Second, Level: docindex.AddressWait, Name: "192.0.2.1",
+			Sites: "a.test, b.test"}}, "",
+			"not before 2026-01-02T03:04:05Z: the address 192.0.2.1 backs off, gap 4s, " +
+				"since several of its sites answered 429 or 503: a.test, b.test"},
+		{"a network in use", docindex.Availability{Wait: docindex.Wait{
+			Rule: docindex.WaitAddressInUse, Level: docindex.NetworkWait, Name: "net"}}, "",
+			"clients of the URL Frontier have URLs of as many queues at the shared network net " +
+				"as may be open there"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := Available(&c.a, c.rule).String(); got != c.want {

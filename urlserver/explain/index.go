@@ -52,8 +52,31 @@ func Wait(w *docindex.Wait, rule string) string {
 		return fmt.Sprintf(
 			"nothing of its queue%s could be given a moment ago: all were on hosts that may not be asked yet", queue)
 	}
+	if w.Rule == docindex.WaitAddress || w.Rule == docindex.WaitAddressInUse {
+		return addressWait(w)
+	}
 	replace := strings.NewReplacer("{count}", fmt.Sprint(w.Count), "{gap}", w.Gap.String())
 	return replace.Replace(waitWords[w.Rule])
+}
+
+// addressWait phrases what the site, the address or the shared network of a queue allows.
+func addressWait(w *docindex.Wait) string {
+	level := [...]string{"site", "address", "shared network"}[w.Level]
+	switch {
+	case w.Rule == docindex.WaitAddressInUse:
+		return fmt.Sprintf("clients of the URL Frontier have URLs of as many queues at the %s %s "+
+			"as may be open there", level, w.Name)
+	case w.Sites != "":
+		return Reason{Kind: PaceAddressBackoff, By: w.Sites, Args: []any{w.Gap, w.Name}}.String()
+	}
+	text := fmt.Sprintf("the pace of the %s %s, one request in %v", level, w.Name, w.Gap)
+	if w.Level != docindex.SiteWait {
+		text += " to all its sites"
+	}
+	if w.Count > 1 {
+		text += fmt.Sprintf("; %d queues take turns there", w.Count)
+	}
+	return text
 }
 
 // waitWords are the texts of rules that need neither a queue nor a rule of the settings.
@@ -69,16 +92,13 @@ var waitWords = map[docindex.WaitRule]string{
 	docindex.WaitHostDelayInSlots: "one at a time, by the operator's delay of {gap}",
 	docindex.WaitHostDelay:        "the operator's delay of {gap}",
 	docindex.WaitHostPaused:       "the slots asked it lately: its pace, its robots.txt or its Retry-After says so",
-	docindex.WaitHostGap:          "it wants {gap} between two requests (Crawl-delay or backing off)",
+	docindex.WaitHostGap:          "its site wants {gap} between two requests (Crawl-delay or backing off)",
 	docindex.WaitSlotGap: "others asked it lately, and the slots keep {gap} between two requests " +
 		"(Req_Host_Per_Sec)",
 	docindex.WaitAllDelayed:     "the delay of all queues, {gap} (SetDelay without a key, or the usual one)",
 	docindex.WaitScheduled:      "the first of its documents is scheduled for then",
 	docindex.WaitAddressUnknown: "its name is being looked up (frontier.addresses)",
-	docindex.WaitAddress:        "its site and its address take turns with others there, one request in {gap}",
-	docindex.WaitAddressInUse: "clients of the URL Frontier have as many queues of its site or address as may be " +
-		"asked at once",
-	docindex.WaitInactive: "clients are given nothing at all (SetActive)",
+	docindex.WaitInactive:       "clients are given nothing at all (SetActive)",
 }
 
 // Stored is what the doc index knows of a host of which the daemon holds nothing. waits is why

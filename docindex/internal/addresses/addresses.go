@@ -11,6 +11,7 @@ package addresses
 
 import (
 	"net/netip"
+	"strings"
 	"time"
 
 	"urlserver/docindex"
@@ -322,17 +323,40 @@ func (t *Table) Return(id uint32) {
 // IsOpen reports whether clients have URLs of a queue, or a call is about to take some.
 func (t *Table) IsOpen(id uint32) bool { return t.queues.At(id).open }
 
-// Wait returns when a queue may be taken, without giving it a turn. gap is that of its address.
-// full says that requests have to end before.
-func (t *Table) Wait(id uint32, now int64) (at, gap int64, full bool) {
+// Wait returns when a queue may be taken, without giving it a turn, and why not before. full says
+// that requests have to end before.
+func (t *Table) Wait(id uint32, now int64) (at int64, full bool, why docindex.Wait) {
 	q := t.queues.At(id)
+	site, address := t.paces.At(q.site), t.paces.At(q.address)
 	at = max(now, t.freeFrom(q))
 	full = at == now && !q.open && t.isFull(q)
+	bySite := site.next >= max(address.next, q.notBefore)
+	switch {
+	case full:
+		bySite = site.open >= site.now().Open
+	case q.waits && q.turn > at: // behind others of the site, or of the address
+		bySite = site.waiting > 1 && site.waiting == address.waiting
+	}
 	if q.waits {
 		at = max(at, q.turn)
 	}
-	address := t.paces.At(q.address)
-	return at, max(address.now().Gap, address.backoff), full
+	if full {
+		why.Rule = docindex.WaitAddressInUse
+	} else {
+		why.Rule = docindex.WaitAddress
+	}
+	if bySite {
+		why.Name = strings.TrimPrefix(site.name, mark)
+		why.Gap, why.Count = time.Duration(site.now().Gap)*time.Millisecond, uint64(site.waiting)
+		return at, full, why
+	}
+	why.Level, why.Name = docindex.AddressWait, address.addr.String()
+	if !address.addr.IsValid() {
+		why.Level, why.Name = docindex.NetworkWait, strings.TrimPrefix(address.name, mark)
+	}
+	why.Gap = time.Duration(max(address.now().Gap, address.backoff)) * time.Millisecond
+	why.Count, why.Sites = uint64(address.waiting), t.failing(q.address)
+	return at, full, why
 }
 
 // Forget removes a queue.

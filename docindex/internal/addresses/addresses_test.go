@@ -86,3 +86,40 @@ func TestForget(t *testing.T) {
 		t.Errorf("a queue may be taken in %d ms; nobody else is there", at-9_000_000)
 	}
 }
+
+// TestWaitNamesTheLevel asks for one URL of a slow site beside another site: the slow one is held
+// back by itself, the other one by the address or by the shared network.
+func TestWaitNamesTheLevel(t *testing.T) {
+	fast, slow := docindex.Pace{Gap: 1000, Open: 1}, docindex.Pace{Gap: 60_000, Open: 1}
+	for _, c := range []struct {
+		network string
+		level   docindex.WaitLevel
+		name    string
+	}{{"", docindex.AddressWait, "192.0.2.1"}, {"net", docindex.NetworkWait, "net"}} {
+		table := addresses.New(0)
+		a := docindex.HostAddress{
+			Addr: netip.MustParseAddr("192.0.2.1"), Network: c.network, AddressPace: fast,
+		}
+		bind := func(host string, pace docindex.Pace) uint32 {
+			a.SitePace = pace
+			id, _ := table.Bind(0, []byte(host), &a, 0)
+			return id
+		}
+		one, other := bind("slow.test", slow), bind("quick.test", fast)
+		check := func(id uint32, now int64, rule docindex.WaitRule, level docindex.WaitLevel, name string) {
+			t.Helper()
+			if _, _, w := table.Wait(id, now); w.Rule != rule || w.Level != level || w.Name != name {
+				t.Errorf("%d ms: %+v; want rule %d, level %d, %q", now, w, rule, level, name)
+			}
+		}
+		now := slow.Gap
+		if table.MayFrom(one, now) > now || !table.Take(one, now) {
+			t.Fatal("the slow site may not be asked after its gap")
+		}
+		table.Gave(one, now)
+		check(other, now, docindex.WaitAddress, c.level, c.name)
+		check(other, now+fast.Gap, docindex.WaitAddressInUse, c.level, c.name)
+		table.Return(one)
+		check(one, now, docindex.WaitAddress, docindex.SiteWait, "slow.test")
+	}
+}

@@ -1,5 +1,7 @@
 package addresses
 
+import "strings"
+
 const (
 	maxBackoff    = 64     // times the ordinary gap
 	failureMemory = 60_000 // ms
@@ -51,4 +53,18 @@ func (p *pace) failed(site uint32, now int64) bool {
 	recent = append(recent, failure{site, now})
 	clear(p.failures[len(recent):])
 	return len(recent) == failingSites || len(recent) == 2 && p.succeeded < recent[0].at
+}
+
+// failing lists the sites that made an address back off; "": it does not.
+func (t *Table) failing(address uint32) string {
+	var names []string
+	if p := t.paces.At(address); p.backoff > 0 {
+		for _, f := range p.failures {
+			// The number of a site that was forgotten may be another pace's now.
+			if site := t.paces.At(f.site); f.site != 0 && site.address == address {
+				names = append(names, strings.TrimPrefix(site.name, mark))
+			}
+		}
+	}
+	return strings.Join(names, ", ")
 }

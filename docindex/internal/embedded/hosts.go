@@ -135,8 +135,8 @@ func (f *earliest) wait(d *queuesched.Scheduler, l *docindex.HostStatus, now int
 		w.Gap = ms(d.HostGap(f.id))
 	case queuesched.SlotGap:
 		w.Gap = ms(d.SlotGap())
-	case queuesched.AddressPaced:
-		w.Gap = ms(d.AddressGap(f.id, now))
+	case queuesched.AddressPaced, queuesched.AddressInUse:
+		w = d.AddressWait(f.id, now)
 	case queuesched.QueueDelayOut:
 		w.Crawl, w.Gap = d.Crawl(f.id), ms(delay)
 	case queuesched.QueueDelayed:

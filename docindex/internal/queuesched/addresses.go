@@ -154,7 +154,7 @@ func (d *Scheduler) addressWait(id uint32, now int64) (at int64, reason Reason) 
 	case no == 0:
 		return Never, AddressUnknown
 	}
-	at, _, full := d.addresses.table.Wait(no, now)
+	at, full, _ := d.addresses.table.Wait(no, now)
 	switch {
 	case full:
 		return Never, AddressInUse
@@ -164,13 +164,8 @@ func (d *Scheduler) addressWait(id uint32, now int64) (at int64, reason Reason) 
 	return Never, AddressUnknown
 }
 
-// AddressGap returns the gap in ms between two requests to the address of a queue; 0: it is not
-// known.
-func (d *Scheduler) AddressGap(id uint32, now int64) int64 {
-	no := d.addresses.number(id)
-	if no == 0 {
-		return 0
-	}
-	_, gap, _ := d.addresses.table.Wait(no, now)
-	return gap
+// AddressWait returns why the site or the address of a queue holds it back. The address must be known.
+func (d *Scheduler) AddressWait(id uint32, now int64) docindex.Wait {
+	_, _, why := d.addresses.table.Wait(d.addresses.number(id), now)
+	return why
 }
