@@ -41,10 +41,6 @@ var ErrUnavailable = errors.New("does not answer")
 // together, have more bytes than a store keeps.
 var ErrTooLong = errors.New("longer than is kept")
 
-// ErrNotYet says why a store refuses a Put with unique, payload, depth or a due time of a known
-// document, which it cannot keep.
-var ErrNotYet = errors.New("this index does not keep unique, payload, depth and due yet")
-
 // ErrTooMany is returned by [Frontier.Set] when too many settings wait for queues that have no URL
 // yet.
 var ErrTooMany = errors.New("a million settings wait for queues that have no URL; set them when the queues have one")

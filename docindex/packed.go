@@ -156,9 +156,6 @@ func DecodePayload(text []byte) ([]byte, error) {
 // Deeper returns the depth of what a document of a depth links to.
 func Deeper(depth uint16) uint16 { return uint16(min(uint32(depth)+1, math.MaxUint16)) }
 
-// IsPlain reports whether p has neither unique nor payload, depth nor Sooner.
-func (put *Put) IsPlain() bool { return Pack(put).IsPlain() && !put.Sooner }
-
 func (put *Put) checkPacked() error {
 	switch {
 	case len(put.Unique) > MaxUnique:

@@ -91,7 +91,8 @@ func TestParseFetchRefuses(t *testing.T) {
 func TestFetchWith(t *testing.T) {
 	addr, url := netip.MustParseAddr("192.0.2.1"), []byte("http://a/")
 	for _, c := range []struct{ payload, field string }{
-		{"", "-"}, {"\xfb\xff", "-_8"}, {"a", "YQ"}, {strings.Repeat("x", MaxPayload), strings.Repeat("eHh4", 2730) + "eHg"},
+		{"", "-"}, {"\xfb\xff", "-_8"}, {"a", "YQ"},
+		{strings.Repeat("x", MaxPayload), strings.Repeat("eHh4", 2730) + "eHg"},
 	} {
 		line := AppendFetchWith(nil, trans123, []byte("4"), addr, url, []byte(c.payload))
 		if want := "1.2.3 4 192.0.2.1 http://a/ " + c.field + "\n"; string(line) != want {
@@ -105,18 +106,19 @@ func TestFetchWith(t *testing.T) {
 	if f, payload, err := ParseFetchWith([]byte("1.2.3 4 192.0.2.1 http://a/")); err != nil || payload != nil {
 		t.Errorf("a line without a payload is read as %+v, %q, %v", f, payload, err)
 	}
-	for _, field := range []string{"", "=", "YQ==", "+_8", "Y", "YR", " -", "- ", "YQ\r", strings.Repeat("eHh4", 2731)} {
+	long := strings.Repeat("eHh4", 2731)
+	for _, field := range []string{"", "=", "YQ==", "+_8", "Y", "YR", " -", "- ", "YQ\r", long} {
 		if f, _, err := ParseFetchWith([]byte("1.2.3 4 192.0.2.1 http://a/ " + field)); err == nil {
 			t.Errorf("a payload %.20q is read, of %+v", field, f)
 		}
 	}
-	long := AppendFetchWith(nil, Trans{math.MaxUint32, math.MaxUint32, math.MaxUint32},
+	line := AppendFetchWith(nil, Trans{math.MaxUint32, math.MaxUint32, math.MaxUint32},
 		[]byte(strings.Repeat("d", MaxDocID)), netip.MustParseAddr(longestAddr), []byte(strings.Repeat("u", MaxURL)),
 		make([]byte, MaxPayload))
-	s := NewScanner(strings.NewReader(string(long)))
+	s := NewScanner(strings.NewReader(string(line)))
 	s.AllowLong()
-	if line, err := s.Next(); err != nil || len(line)+1 != len(long) || len(long) > MaxLong {
-		t.Errorf("the longest line has %d bytes, and is read as %d, %v", len(long), len(line), err)
+	if got, err := s.Next(); err != nil || len(got)+1 != len(line) || len(line) > MaxLong {
+		t.Errorf("the longest line has %d bytes, and is read as %d, %v", len(line), len(got), err)
 	}
 }
 
@@ -162,8 +164,11 @@ func TestValid(t *testing.T) {
 func FuzzFetch(f *testing.F) {
 	f.Add([]byte("1.2.3 4 192.0.2.1 http://a.example/"), uint32(1), uint32(2), uint32(3))
 	f.Add([]byte("x y ::ffff:1.2.3.4 z"), uint32(0), uint32(0), uint32(math.MaxUint32))
+	f.Add([]byte("1.2.3 4 192.0.2.1 http://a.example/ aGk"), uint32(1), uint32(2), uint32(3))
+	f.Add([]byte("1.2.3 4 192.0.2.1 http://a.example/ -"), uint32(1), uint32(2), uint32(3))
 	f.Add([]byte("1.2.3 4 "+longestAddr+" http://a.example/"), uint32(1), uint32(2), uint32(3))
 	f.Fuzz(func(t *testing.T, line []byte, slot, active, generation uint32) {
+		fuzzFetchWith(t, line)
 		fetch, err := ParseFetch(line)
 		if err != nil {
 			return
@@ -182,6 +187,26 @@ func FuzzFetch(f *testing.F) {
 			t.Fatalf("%+v came back as %q", trans, again.Trans)
 		}
 	})
+}
+
+// fuzzFetchWith: what is taken with five fields has one writing, and with four fields it is as
+// without a payload.
+func fuzzFetchWith(t *testing.T, line []byte) {
+	fetch, payload, err := ParseFetchWith(line)
+	if plain, err2 := ParseFetch(line); err2 == nil {
+		if err != nil || payload != nil || string(plain.URL) != string(fetch.URL) {
+			t.Fatalf("%q is read as %+v, %q, %v; want %+v", line, fetch, payload, err, plain)
+		}
+		return
+	}
+	if err != nil {
+		return
+	}
+	field := line[strings.LastIndexByte(string(line), ' ')+1:]
+	written := AppendFetchWith(nil, trans123, fetch.DocID, fetch.Addr, fetch.URL, payload)
+	if !strings.HasSuffix(string(written), " "+string(field)+"\n") || len(written) > MaxLong {
+		t.Fatalf("%q has the payload %q, which is written as %q", line, payload, written)
+	}
 }
 
 func BenchmarkFetch(b *testing.B) {

@@ -130,7 +130,7 @@ func FuzzVerbs(f *testing.F) {
 	for _, s := range []string{"ROOM 16", "ROOM 99999999999", `PUT t {"url":"http://a.example/"}`, "PUT t ", "COUNT t",
 		"COUNT t crawl", "1.2.3 BACK", "1.2.3 BACK 60",
 		"1.2.3 DONE 301 7 changed=1 bytes=3 location=http://a.example/ x=y",
-		"AUTH x", "PUT /x HTTP/1.1"} {
+		"AUTH x", "PUT /x HTTP/1.1", "PAYLOAD", "PAYLOAD ", `PUT t {"url":"http://a.example/","payload":"aGk="}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
@@ -157,6 +157,13 @@ func FuzzVerbs(f *testing.F) {
 			if want := AppendCount(nil, tag, crawl); string(want) != string(line)+"\n" || !ValidTag(tag) {
 				t.Fatalf("%q parsed as %q %q", line, tag, crawl)
 			}
+		}
+		if ParsePayload(line) {
+			verbs++
+			if want := AppendPayload(nil); string(want) != string(line)+"\n" {
+				t.Fatalf("%q is taken for PAYLOAD", line)
+			}
+			line = append(line, '\n') // without its line end it may be a longer word
 		}
 		if _, ok := ParseAuth(line); ok {
 			verbs++

@@ -39,7 +39,8 @@ func TestVerbsCutAtEveryByte(t *testing.T) {
 	const text = "PAYLOAD\r\nROOM 0\r\nPUT a {\"url\":\"http://127.0.0.1/CUT\"}\n" +
 		"PUT b {\"url\":\"http://127.0.0.1/CUT\",\"priority\":3}\n" +
 		"PUT c {\"url\":\"nonsense\"}\nPUT d nonsense\nCOUNT e CRAWL\nCOUNT !~ no-such-crawl\nPUT f {\"url\":" +
-		"\"http://127.0.0.1/CUT\",\"crawl\":\"CRAWL\",\"doc_id\":\"CRAWL-d\",\"payload\":\"aGk=\",\"unique\":\"u\"}\nPAYLOAD\nROOM 1\n"
+		"\"http://127.0.0.1/CUT\",\"crawl\":\"CRAWL\",\"doc_id\":\"CRAWL-d\"," +
+		"\"payload\":\"aGk=\",\"unique\":\"u\"}\nPAYLOAD\nROOM 1\n"
 	for cut := range len(text) {
 		says := strings.NewReplacer("CUT", fmt.Sprintf("%03d", cut), "CRAWL", fmt.Sprintf("%05d", cut)).Replace(text)
 		s := r.spider()

@@ -26,18 +26,6 @@ func open(t testing.TB, path string, sync disk.Sync) *disk.Store {
 	return s
 }
 
-func TestPacked(t *testing.T) {
-	indextest.RunPacked(t, func(t *testing.T) docindex.Store {
-		s := open(t, t.TempDir(), disk.None)
-		t.Cleanup(func() {
-			if err := s.Check(); err != nil {
-				t.Error(err)
-			}
-		})
-		return s
-	})
-}
-
 func TestStore(t *testing.T) {
 	indextest.Run(t, func(t *testing.T) docindex.Store { return open(t, t.TempDir(), disk.None) })
 }

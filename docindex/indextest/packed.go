@@ -22,9 +22,6 @@ var packedCases = []testCase{
 	{"forgotten, and put again, with unique", uniqueForgotten},
 }
 
-// RunPacked runs the part of the suite that is about unique, payload, depth and Sooner.
-func RunPacked(t *testing.T, open func(t *testing.T) docindex.Store) { runTimed(t, open, packedCases) }
-
 func packedPut(url, unique string, depth uint16, payload string) docindex.Put {
 	return docindex.Put{URL: []byte(url), Unique: []byte(unique), Depth: depth, Payload: []byte(payload)}
 }

@@ -54,6 +54,7 @@ func Run(t *testing.T, open func(t *testing.T) docindex.Store) {
 	runTimed(t, open, recallCases)
 	runTimed(t, open, hostCases)
 	runTimed(t, open, ownerCases)
+	runTimed(t, open, packedCases)
 	runTimed(t, open, orphanCases)
 	runTimed(t, open, addressCases)
 }

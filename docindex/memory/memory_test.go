@@ -12,10 +12,6 @@ func TestMemory(t *testing.T) {
 	indextest.Run(t, func(*testing.T) docindex.Store { return memory.New() })
 }
 
-func TestMemoryPacked(t *testing.T) {
-	indextest.RunPacked(t, func(*testing.T) docindex.Store { return memory.New() })
-}
-
 func TestMemoryCrawls(t *testing.T) {
 	indextest.RunCrawls(t, func(*testing.T) docindex.Store { return memory.New() })
 }

@@ -36,7 +36,7 @@ var brokenKeys = map[string]struct {
 	"u:Q": {costs: costsHost}, "s:Q": {costs: costsHost},
 	"h:HOST": {costs: costsHost}, "ordered": {}, "set": {}, "preset": {costs: costsShard},
 	"r": {costs: costsShard}, "r:CRAWL": {costs: costsShard}, "w1": {costs: costsShard}, "w2": {costs: costsShard},
-	"p:CRAWL": {}, "y:CRAWL": {}, "c:CRAWL": {}, "crawls": {costs: costsShard}, "l": {costs: costsShard},
+	"p:CRAWL": {}, "y:CRAWL": {}, "c:CRAWL": {}, "d": {}, "crawls": {costs: costsShard}, "l": {costs: costsShard},
 	"a": {}, "o:DAEMON": {costs: costsShard},
 	"t:DAEMON": {}, "ids": {}, "g": {costs: costsShard, lost: true}, "n": {}, "n:CRAWL": {}, "gone": {},
 	"k": {costs: costsShard}, "kn": {}, "k:C": {costs: costsShard, lost: true}, "k:C:d": {}, "k:C:q": {},

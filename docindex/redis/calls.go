@@ -202,7 +202,7 @@ func (s *Store) serveSome(ctx context.Context, v *serving, queues []entry, most 
 	got := make([]int, len(most))
 	for i, parts := range given {
 		for ; len(parts) >= 2; parts = parts[2:] {
-			v.out.Add([]byte(text(parts[0])), []byte(queues[i].key), queues[i].crawl, []byte(text(parts[1])))
+			v.out.Add([]byte(text(parts[0])), []byte(queues[i].key), queues[i].crawl, docindex.Packed(text(parts[1])))
 			got[i]++
 		}
 	}
@@ -222,7 +222,7 @@ func (s *Store) serveMultiHost(ctx context.Context, v *serving, q entry, give fu
 		docs, err := s.takeMultiHost(ctx, &m, min(left, portion))
 		v.out.Reset()
 		for _, d := range docs {
-			v.out.Add([]byte(d.url), []byte(q.key), q.crawl, []byte(d.metadata))
+			v.out.Add([]byte(d.url), []byte(q.key), q.crawl, d.packed)
 		}
 		if len(docs) > 0 && err == nil {
 			gave = true

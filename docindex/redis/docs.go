@@ -2,8 +2,10 @@ package redis
 
 import (
 	"context"
+	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -42,6 +44,35 @@ func ownerOf(metadata []byte) string {
 		app = list[0]
 	}
 	return whoOf(spider, app)
+}
+
+// uniqueOf returns the identity of a document that is known by a unique, as scripts take it.
+func uniqueOf(owner string, unique []byte) string { return owner + "\x01" + string(unique) }
+
+// identityOf returns what scripts know the document of a Put by beside its URL: its owner, and its
+// unique if it has one.
+func identityOf(p *docindex.Put) string {
+	owner := ownerOf(p.Metadata)
+	if len(p.Unique) == 0 {
+		return owner
+	}
+	return uniqueOf(owner, p.Unique)
+}
+
+// uniqueKey returns the field in a shard's ids by which the document of a Put with a unique is found.
+// It begins with a byte that no DOC_ID has.
+func uniqueKey(p *docindex.Put) string {
+	sum := sha1.Sum([]byte(nameOf(string(p.Crawl), identityOf(p))))
+	return "\x01" + hex.EncodeToString(sum[:])
+}
+
+// hashesOfPut is hashesOf for the document of a Put.
+func hashesOfPut(p *docindex.Put) (hash, other string) {
+	if len(p.Unique) > 0 {
+		hash = hashFor(identityOf(p), nil)
+		return hash, hash
+	}
+	return hashesOf(ownerOf(p.Metadata), p.URL)
 }
 
 // hashesOf returns the hash that a new document of an owner gets, and the other hash that a known
@@ -173,8 +204,9 @@ func (s *Store) documentOf(shard int, m []rueidis.RedisMessage) docindex.Documen
 	d := docindex.Document{State: docindex.State(number(m[0]) - 1),
 		Created: time.Unix(number(m[3]), 0).UTC(), Put: docindex.Put{
 			Due: number(m[1]), Priority: int32(number(m[2])), URL: []byte(text(m[4])), DocID: []byte(text(m[5])),
-			Crawl: []byte(text(m[7])), Key: []byte(text(m[8])), Metadata: []byte(text(m[6])),
+			Crawl: []byte(text(m[7])), Key: []byte(text(m[8])),
 		}}
+	docindex.Packed(text(m[6])).Unpack(&d.Put)
 	d.Last = lastOf(number(m[12]), number(m[13]), number(m[14]))
 	if len(d.DocID) == 0 {
 		d.DocID = []byte(s.ownID(shard, text(m[9]), text(m[10])))

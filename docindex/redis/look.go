@@ -258,7 +258,8 @@ func (s *Store) Count(ctx context.Context, scope *docindex.Scope) (docindex.Coun
 	if err != nil {
 		return docindex.Counts{}, err
 	}
-	return docindex.Counts{Scheduled: n["1"], InTransit: n["2"], Completed: n["3"], Queues: n["q"], Active: n["a"]}, nil
+	return docindex.Counts{Scheduled: n["1"], InTransit: n["2"], Completed: n["3"], Queues: n["q"], Active: n["a"],
+		Later: n["l"]}, nil
 }
 
 // Stats is [docindex.Inspector.Stats], of all daemons together. Bytes is the memory that Redis

@@ -48,11 +48,15 @@ type putting struct {
 	ids       map[int]string // given DOC_IDs that are stored with their documents
 	places    map[int]where  // the place that is stored for each of them
 	metadata  map[int][]byte // of updates without an owner: their metadata with the document's owner added
-	again     map[int]bool   // DOC_IDs that had an entry already, which another daemon may release meanwhile
+	uniques   uniques
+	again     map[int]bool // DOC_IDs that had an entry already, which another daemon may release meanwhile
 	scheduled bool
 }
 
 func (s *Store) putSome(ctx context.Context, b *putting) error {
+	if err := s.giveUniques(ctx, b); err != nil {
+		return err
+	}
 	if err := s.giveDocIDs(ctx, b); err != nil {
 		return err
 	}
@@ -73,6 +77,10 @@ func (s *Store) putSome(ctx context.Context, b *putting) error {
 // at returns URL i as it is to be stored, and its host.
 func (b *putting) at(i int) (docindex.Put, []byte) {
 	put, host := b.p.At(i)
+	if known, ok := b.uniques.known[i]; ok {
+		put.URL, put.Key = known.url, known.key
+		host = docindex.HostOf(known.url)
+	}
 	if m, ok := b.metadata[i]; ok {
 		put.Metadata = m
 	}
@@ -87,10 +95,11 @@ func (s *Store) putThese(ctx context.Context, b *putting, these []int) (again []
 	first := s.places(placesOfOne * len(these))
 	for n, i := range these {
 		put, host := b.at(i)
-		key, owner := keyOf(&put, host), ownerOf(put.Metadata)
-		hash, other := hashesOf(owner, put.URL)
+		key, identity := keyOf(&put, host), identityOf(&put)
+		hash, other := hashesOfPut(&put)
+		member := membershipOf(put.Metadata, put.URL)
 		if put.Due == docindex.Never {
-			put.Metadata = docindex.OwnerOf(put.Metadata)
+			put.Metadata, put.Payload = docindex.OwnerOf(put.Metadata), nil
 		}
 		if put.Update {
 			s.pace.reported(string(put.Crawl), key)
@@ -98,10 +107,10 @@ func (s *Store) putThese(ctx context.Context, b *putting, these []int) (again []
 		shard := shardOf(key)
 		at[shard] = append(at[shard], i)
 		args[shard] = append(args[shard],
-			decimal(first+int64(placesOfOne*n)), string(put.Crawl), key, string(host), hash, other, owner,
+			decimal(first+int64(placesOfOne*n)), string(put.Crawl), key, string(host), hash, other, identity,
 			string(put.URL), b.ids[i],
-			decimal(int64(put.Priority)), dueOf(put.Due), flag(put.Update), decimal(put.Created), string(put.Metadata))
-		member := membershipOf(put.Metadata, put.URL)
+			decimal(int64(put.Priority)), dueOf(put.Due), flag(put.Update), flag(put.Sooner), decimal(put.Created),
+			string(docindex.Pack(&put)))
 		if put.NoExpiry && put.Due != docindex.Never && member[2] == "0" {
 			member[2] = "-1"
 		}
@@ -119,6 +128,11 @@ func (s *Store) putThese(ctx context.Context, b *putting, these []int) (again []
 				continue
 			}
 			b.settle(i, code%otherID)
+			if entry, ok := b.uniques.given[i]; ok && code%otherID != codeNew {
+				spare = append(spare, entry)
+			} else if ok && b.uniques.again[i] {
+				renamed = append(renamed, entry)
+			}
 			switch id := b.ids[i]; {
 			case id == "":
 			case code > otherID:
@@ -132,9 +146,9 @@ func (s *Store) putThese(ctx context.Context, b *putting, these []int) (again []
 }
 
 // own adds the document's owner to the metadata of an update. says is the script's answer: 'c' and
-// the name of the document's crawl, or 'm' and the document's metadata.
+// the name of the document's crawl, or 'm' and what is packed of the document.
 func (b *putting) own(i int, says string) {
-	owner := docindex.OwnerOf([]byte(says[1:]))
+	owner := docindex.OwnerOf(docindex.Packed(says[1:]).Metadata())
 	if crawl, ok := crawlOfName(says[1:]); ok && says[0] == 'c' {
 		owner = docindex.OwnerOfCrawl(crawl)
 	}
@@ -173,8 +187,8 @@ func dueOf(due int64) string {
 }
 
 func (b *putting) where(i int) where {
-	put, host := b.p.At(i)
-	hash, _ := hashesOf(ownerOf(put.Metadata), put.URL)
+	put, host := b.at(i)
+	hash, _ := hashesOfPut(&put)
 	return whereOf(string(put.Crawl), keyOf(&put, host), hash)
 }
 
@@ -224,12 +238,7 @@ func (s *Store) giveDocIDs(ctx context.Context, b *putting) error {
 	var at []int
 	for i := b.from; i < b.to; i++ {
 		b.p.SetVerdict(i, docindex.Unsettled)
-		put, _ := b.p.At(i)
-		if !put.IsPlain() {
-			b.refuse(i, docindex.ErrNotYet)
-			continue
-		}
-		if len(put.DocID) > 0 {
+		if put, _ := b.p.At(i); len(put.DocID) > 0 {
 			ids, at = append(ids, string(put.DocID)), append(at, i)
 		}
 	}
@@ -256,7 +265,7 @@ func (s *Store) giveFreeDocIDs(ctx context.Context, b *putting, ids []string, at
 	for j, id := range ids {
 		i := at[j]
 		mine := b.where(i)
-		put, host := b.p.At(i)
+		put, host := b.at(i)
 		taken, itsOwn := string(docs[j].DocID) == id, isOf(&docs[j], &put, host)
 		if taken && itsOwn {
 			mine = has[j]
@@ -292,11 +301,11 @@ func (s *Store) giveFreeDocIDs(ctx context.Context, b *putting, ids []string, at
 }
 
 // isOf reports whether a Put names the document d: the same crawl, key, URL and owner. An update
-// without an owner names it whoever owns it.
+// without an owner and a unique names it whoever owns it.
 func isOf(d *docindex.Document, p *docindex.Put, host []byte) bool {
-	owner := docindex.OwnerOf(p.Metadata)
+	identity := docindex.IdentityOf(p)
 	return string(d.Crawl) == string(p.Crawl) && string(d.Key) == keyOf(p, host) && string(d.URL) == string(p.URL) &&
-		(p.Update && owner == nil || string(docindex.OwnerOf(d.Metadata)) == string(owner))
+		(p.Update && identity == nil || string(docindex.IdentityOf(&d.Put)) == string(identity))
 }
 
 // OnWake is [docindex.Hooks.OnWake]. It takes a few seconds until wake is called for what other

@@ -172,12 +172,12 @@ func (s *Store) connected(ctx context.Context) (rueidis.Client, error) {
 }
 
 // version is of what the keys hold. A Redis of another one is refused: scripts that count
-// differently would spoil the counts for both. Version 1 is read as it is, and is of version 2 from
-// then on: its documents are named by their URLs, whoever owns them.
-const (
-	version    = "2"
-	oldVersion = "1"
-)
+// differently would spoil the counts for both. Versions 1 and 2 are read as they are, and are of this
+// version from then on. Documents of version 1 are named by their URLs, whoever owns them. Those of
+// version 2 have metadata and nothing else, and its queues do not count what is due later.
+const version = "3"
+
+func isOldVersion(is string) bool { return is == "1" || is == "2" }
 
 // join makes an empty Redis a store, or checks the version of the one that is there. tag begins the
 // DOC_IDs that the store gives, so that those of another store are not taken for them.
@@ -186,7 +186,7 @@ func join(ctx context.Context, c rueidis.Client, base string) (tag string, err e
 	if err != nil {
 		return "", err
 	}
-	if is == oldVersion {
+	if isOldVersion(is) {
 		is, err = version, c.Do(ctx, c.B().Set().Key(base+":version").Value(version).Build()).Error()
 		if err != nil {
 			return "", err

@@ -72,8 +72,9 @@ type entry struct {
 
 // doc is a document that was handed out.
 type doc struct {
-	hash, id, url, metadata string
-	priority                int32
+	hash, id, url string
+	packed        docindex.Packed
+	priority      int32
 }
 
 // handOut runs one call at a time. So a document of a take whose answer was lost cannot be confused
@@ -210,8 +211,9 @@ func (s *Store) takeAll(ctx context.Context, queues []entry, limit int, t *takin
 		for i, list := range docs {
 			if turn < len(list) {
 				d := list[turn]
-				t.out.AddFor([]byte(d.id), []byte(d.url), d.priority, docindex.SpiderOf([]byte(d.metadata)),
+				t.out.AddFor([]byte(d.id), []byte(d.url), d.priority, docindex.SpiderOf(d.packed.Metadata()),
 					queues[i].crawl)
+				t.out.AttachPayload(d.packed.Payload())
 				got++
 				some = true
 			}
@@ -259,9 +261,10 @@ func crawlIn(rest []rueidis.RedisMessage) string {
 	return text(rest[0])
 }
 
-// docOf returns a document from its hash, DOC_ID, URL, priority and metadata.
+// docOf returns a document from its hash, DOC_ID, URL, priority and what is packed.
 func (s *Store) docOf(shard int, queue string, m []rueidis.RedisMessage) doc {
-	d := doc{hash: text(m[0]), id: text(m[1]), url: text(m[2]), priority: int32(number(m[3])), metadata: text(m[4])}
+	d := doc{hash: text(m[0]), id: text(m[1]), url: text(m[2]), priority: int32(number(m[3])),
+		packed: docindex.Packed(text(m[4]))}
 	if d.id == "" {
 		d.id = s.ownID(shard, queue, d.hash)
 	}

@@ -180,11 +180,6 @@ end
 
 local function pace(q) return q.d or usual end
 
-local function ownPace(q)
-  if q.d or chosen then return pace(q) end
-  return 0
-end
-
 local function hostFree(h, door)
   local gap = max(h.g, h.k or 0)
   if door ~= CALLS then gap = max(gap, slotGap) end
@@ -232,7 +227,7 @@ local function when(q, door)
   local t = max(q.f, q.b, q.r, q.u, after(q.v[CALLS], pace(q)))
   if not q.a then t = max(t, whenHost(host(q.h), door)) end
   if door == CALLS then return max(t, q.z or 0, after(q.v[SLOTS], pace(q))) end
-  local own = ownPace(q)
+  local own = (q.d or chosen) and pace(q) or 0
   if own > 0 then
     if q.o[SLOTS] + q.o[LENT] > 0 then return NEVER end
     t = max(t, after(q.v[SLOTS], own))

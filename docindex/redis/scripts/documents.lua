@@ -46,6 +46,67 @@ local function keep(q, hash, doc)
   recount(q, doc, partOf(q, doc))
 end
 
+-- packed reads and makes what doc[META] has: a docindex.Packed.
+local packed = {}
+
+function packed.plain(text)
+  local flags = string.byte(text, 1)
+  return not flags or flags >= 32
+end
+
+-- parts returns depth, unique, payload and metadata.
+function packed.parts(text)
+  if packed.plain(text) then return 0, '', '', text end
+  local flags = string.byte(text, 1)
+  local next, n = 2, {}
+  for bit = 0, 2 do
+    n[bit] = 0
+    if floor(flags / 2 ^ bit) % 2 == 1 then
+      n[bit] = struct.unpack('>I2', text, next)
+      next = next + 2
+    end
+  end
+  local unique, payload = string.sub(text, next, next + n[1] - 1), string.sub(text, next + n[1], next + n[1] + n[2] - 1)
+  return n[0], unique, payload, string.sub(text, next + n[1] + n[2])
+end
+
+function packed.make(depth, unique, payload, metadata)
+  local flags, head = 0, ''
+  for bit, n in pairs({ [0] = depth, #unique, #payload }) do
+    if n > 0 then flags = flags + 2 ^ bit end
+  end
+  if flags == 0 then return metadata end
+  for _, n in ipairs({ depth, #unique, #payload }) do
+    if n > 0 then head = head .. struct.pack('>I2', n) end
+  end
+  return string.char(flags) .. head .. unique .. payload .. metadata
+end
+
+function packed.unique(text)
+  local _, unique = packed.parts(text)
+  return unique
+end
+
+function packed.metadata(text)
+  local _, _, _, metadata = packed.parts(text)
+  return metadata
+end
+
+-- renewed returns what an update makes of what a document had: unique and depth stay, the payload too unless the update has one.
+function packed.renewed(had, new)
+  if packed.plain(had) and packed.plain(new) then return new end
+  local depth, unique, payload = packed.parts(had)
+  local _, _, other, metadata = packed.parts(new)
+  return packed.make(depth, unique, other ~= '' and other or payload, metadata)
+end
+
+-- lasting returns what a document keeps that is completed: not the payload, and with bare not the metadata.
+function packed.lasting(text, bare)
+  if packed.plain(text) then return bare and '' or text end
+  local depth, unique, _, metadata = packed.parts(text)
+  return packed.make(depth, unique, '', bare and '' or metadata)
+end
+
 -- Documents are named by their owners, too: who, as in crawls' names, or '' for none. A queue's field m is 0
 -- where none of its documents has one; queues from before owners counted lack it. Of the others, owners.kin
 -- lists the documents with owners by their URLs.
@@ -62,10 +123,18 @@ function owners.of(q, doc)
     local name = crawlName(crawlOf(doc[CRAWL]))
     return string.sub(name, 1, #name - #(q.c == '' and 'DEFAULT' or q.c))
   end
-  if not owners.named(doc[META]) then return '' end
-  local list = cjson.decode(doc[META]).spiderid -- one with an appid is of a crawl
+  local metadata = packed.metadata(doc[META])
+  if not owners.named(metadata) then return '' end
+  local list = cjson.decode(metadata).spiderid -- one with an appid is of a crawl
   local spider = list and list[1] or ''
   return spider == '' and '' or #spider .. ':0:' .. spider
+end
+
+-- key returns the field in ids by which a document is found that is known by a unique; '' where it is not.
+function owners.key(q, doc)
+  local unique = packed.unique(doc[META])
+  if unique == '' then return '' end
+  return '\1' .. redis.sha1hex(nameOf(q.c, owners.of(q, doc) .. '\1' .. unique))
 end
 
 -- likeliest finds the document of a URL that news without an owner is of, as docindex.UpdateRank says, and its
@@ -82,7 +151,7 @@ function owners.likeliest(q, url, hash, other)
     if i > 1 then doc = document(q, one) end
     if doc and doc[URL] == url then
       local is = doc[STATE] == COMPLETED and 3 or 2
-      if doc[STATE] == TRANSIT and doc[DOOR] == CALLS then is = 0 elseif owners.of(q, doc) == '' then is = 1 end
+      if doc[STATE] == TRANSIT and doc[DOOR] == CALLS then is = 0 elseif owners.of(q, doc) == '' and packed.unique(doc[META]) == '' then is = 1 end
       if is < rank then best, at, rank = doc, one, is end
     end
   end
@@ -139,7 +208,54 @@ function forgotten.tell(q, hash, doc, who)
   if who ~= owner then notify() end
 end
 
+-- later counts the documents of a queue that are due later: q.lc of them, in the second q.lm; the first is due in the second
+-- q.ln. base:d has the queues with such documents by q.ln. Queues of before lack the fields.
+local later = {}
+
+-- sync brings the count of a queue up to now. It comes before its order changes.
+function later.sync(q)
+  local second = floor(now / 1000)
+  if q.lm and q.lm >= second then return end
+  if not q.lm or q.lc > 0 and q.ln <= second then
+    local from, had = '(' .. string.format('%.0f', second), q.lc or 0
+    q.lc = call('ZCOUNT', order(q), from, '+inf')
+    local first = call('ZRANGEBYSCORE', order(q), from, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+    q.ln = first[2] and tonumber(first[2]) or NEVER
+    if q.lc > 0 then call('ZADD', base .. ':d', q.ln, q.id) else call('ZREM', base .. ':d', q.id) end
+    if not q.gone then add(q.c, 'l', q.lc - had) end
+  end
+  q.lm = second
+  touch(q)
+end
+
+-- count counts a document that comes to the order of its queue (by 1), or leaves it (-1).
+function later.count(q, doc, by)
+  if q.gone then return end
+  later.sync(q)
+  local due = tonumber(doc[DUE])
+  if due <= q.lm then return end
+  q.lc = q.lc + by
+  add(q.c, 'l', by)
+  if by > 0 and (q.lc == 1 or due < q.ln) then
+    q.ln = due
+    call('ZADD', base .. ':d', due, q.id)
+  elseif q.lc == 0 then
+    call('ZREM', base .. ':d', q.id)
+  end
+end
+
+-- catchUp brings the counts of all queues up to now, and returns whether it left some.
+function later.catchUp()
+  local ids = call('ZRANGEBYSCORE', base .. ':d', '-inf', floor(now / 1000), 'LIMIT', 0, SOME)
+  for _, id in ipairs(ids) do
+    local q = queue(id)
+    if q then later.sync(q) else call('ZREM', base .. ':d', id) end
+  end
+  return #ids == SOME
+end
+
 local function schedule(q, hash, doc)
+  later.count(q, doc, 1)
   doc[STATE], doc[DOOR], doc[OWNER], doc[TAKEN], doc[CLAIMED], doc[CONDEMNED] = SCHEDULED, 0, '', nil, nil, nil
   keep(q, hash, doc)
   call('ZADD', order(q), doc[DUE], member(doc, hash))
@@ -181,17 +297,6 @@ end
 
 local function claimOf(door, name, ref) return 'x' .. door .. name .. '\0' .. ref end
 
--- moveToTail makes a queue the last of its host: the others are served first when the host may be asked again.
-local function moveToTail(h, id)
-  for i, one in ipairs(h.q) do
-    if one == id then
-      table.remove(h.q, i)
-      h.q[#h.q + 1] = id
-      return
-    end
-  end
-end
-
 local function inHost(h, door)
   if h.t and door ~= CALLS then h.t = now end
   h.o[door] = max(0, h.o[door] - 1)
@@ -201,19 +306,34 @@ local function inHost(h, door)
   refreshHost(h)
 end
 
--- dispatch hands a document out. The caller renews the queue's due time.
-local function dispatch(q, hash, doc, door, till)
-  call('ZREM', order(q), member(doc, hash))
-  move(q, SCHEDULED, TRANSIT)
-  doc[STATE], doc[DOOR], doc[OWNER], doc[TAKEN] = TRANSIT, door, till and '' or owner, place0
-  doc[CLAIMED] = q.a and 1 or nil
-  keep(q, hash, doc)
-  hold(door, till, q.id .. ':' .. hash)
-  q.o[door] = q.o[door] + 1
-  if not q.a then
-    local h = host(q.h)
-    if h.t then moveToTail(h, q.id) end
-    outHost(h, door)
+local dispatch
+do -- a script may have 200 locals
+  -- moveToTail makes a queue the last of its host: the others are served first when the host may be asked again.
+  local function moveToTail(h, id)
+    for i, one in ipairs(h.q) do
+      if one == id then
+        table.remove(h.q, i)
+        h.q[#h.q + 1] = id
+        return
+      end
+    end
+  end
+
+  -- dispatch hands a document out. The caller renews the queue's due time.
+  function dispatch(q, hash, doc, door, till)
+    later.count(q, doc, -1)
+    call('ZREM', order(q), member(doc, hash))
+    move(q, SCHEDULED, TRANSIT)
+    doc[STATE], doc[DOOR], doc[OWNER], doc[TAKEN] = TRANSIT, door, till and '' or owner, place0
+    doc[CLAIMED] = q.a and 1 or nil
+    keep(q, hash, doc)
+    hold(door, till, q.id .. ':' .. hash)
+    q.o[door] = q.o[door] + 1
+    if not q.a then
+      local h = host(q.h)
+      if h.t then moveToTail(h, q.id) end
+      outHost(h, door)
+    end
   end
 end
 
@@ -270,6 +390,7 @@ local function finish(q, hash, doc, to)
     schedule(q, hash, doc)
   else
     doc[STATE], doc[DOOR], doc[OWNER], doc[TAKEN], doc[CLAIMED] = COMPLETED, 0, '', nil, nil
+    doc[META] = packed.lasting(doc[META])
     keep(q, hash, doc)
   end
   q.o[door] = max(0, q.o[door] - 1)
@@ -284,9 +405,10 @@ local function complete(q, hash, doc)
   if doc[STATE] == TRANSIT then
     finish(q, hash, doc, COMPLETED)
   elseif doc[STATE] == SCHEDULED then
+    later.count(q, doc, -1)
     call('ZREM', order(q), member(doc, hash))
     move(q, SCHEDULED, COMPLETED)
-    doc[STATE] = COMPLETED
+    doc[STATE], doc[META] = COMPLETED, packed.lasting(doc[META])
     keep(q, hash, doc)
     renewDue(q)
     refresh(q)
@@ -295,9 +417,10 @@ end
 
 -- cancel ends a scheduled document of a refused crawl. The caller renews the queue's due time.
 local function cancel(q, hash, doc, why)
+  later.count(q, doc, -1)
   call('ZREM', order(q), member(doc, hash))
   move(q, SCHEDULED, COMPLETED)
-  doc[STATE] = COMPLETED
+  doc[STATE], doc[META] = COMPLETED, packed.lasting(doc[META])
   countCancelled(doc, why)
   keep(q, hash, doc)
 end
@@ -308,16 +431,17 @@ local function plan(doc, due, priority)
 end
 
 -- renew brings a known document up to date, which is of a crawl then; due false: it is completed.
-local function renew(q, hash, doc, due, priority, meta, who, domain, expires)
+local function renew(q, hash, doc, due, priority, meta, who, domain, expires, had)
+  had = had or doc[META] -- completing it loses the payload
   if doc[STATE] == TRANSIT or doc[STATE] == SCHEDULED and not due then ended(doc, -1) end
   complete(q, hash, doc)
   if not due then
-    if doc[CRAWL] or not owners.named(doc[META]) then doc[META] = '' end
+    doc[META] = packed.lasting(doc[META], doc[CRAWL] or not owners.named(packed.metadata(doc[META])))
     keep(q, hash, doc)
     return
   end
   join(q, doc, who, domain, expires)
-  doc[META] = meta
+  doc[META] = packed.renewed(had, meta)
   plan(doc, due, priority)
   move(q, COMPLETED, SCHEDULED)
   schedule(q, hash, doc)
@@ -487,6 +611,13 @@ end
 
 -- whereOf says where a document is as shards keep it for its DOC_ID.
 local function whereOf(q, hash) return string.match(base, '(%d+)}$') .. ' ' .. hash .. '@' .. nameOf(q.c, q.k) end
+
+-- ids adds to a list what ids has of a document: its given DOC_ID, and its key, each with its place.
+function owners.ids(q, hash, doc, list)
+  for _, id in ipairs({ doc[ID], owners.key(q, doc) }) do
+    if id ~= '' then list[#list + 1], list[#list + 2] = id, whereOf(q, hash) end
+  end
+end
 
 local function describe(q, hash, doc)
   return {

@@ -14,6 +14,11 @@ call('HDEL', base .. ':names', name)
 call('ZREM', base .. ':c:' .. q.c, q.id)
 call('SREM', base .. ':set', q.id)
 call('SADD', base .. ':gone', q.id)
+later.sync(q)
+if q.lc > 0 then
+  add(q.c, 'l', -q.lc)
+  call('ZREM', base .. ':d', q.id)
+end
 q.gone = true
 touch(q)
 local h = host(q.h)

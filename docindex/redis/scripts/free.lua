@@ -14,7 +14,7 @@ for i = 1, #list, 2 do
     if doc[OWNER] ~= '' then forgotten.tell(q, list[i], doc, doc[OWNER]) end
     if not (till and doc[CLAIMED]) then leaveHost(q, list[i], doc[URL], doc[DOOR], doc[OWNER], doc[CLAIMED]) end -- or else its claim ends with the lease
   end
-  if doc and doc[ID] ~= '' then ids[#ids + 1], ids[#ids + 2] = doc[ID], whereOf(q, list[i]) end
+  if doc then owners.ids(q, list[i], doc, ids) end
   if doc then forget(q, list[i], doc) end
 end
 if page[1] == '0' then

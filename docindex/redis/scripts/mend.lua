@@ -17,7 +17,7 @@ end
 function mend.crawls() return { '0', call('SMEMBERS', base .. ':crawls') } end
 
 -- held has a document in transit stand where its lease, or its daemon's end, finds it.
-local function held(doc, ref)
+function mend.hold(doc, ref)
   local who = doc[OWNER]
   if who == '' then
     if not call('ZSCORE', base .. ':l', ref) then call('ZADD', base .. ':l', now + ownerLease, ref) end
@@ -27,10 +27,10 @@ local function held(doc, ref)
   if not call('ZSCORE', base .. ':a', who) then call('ZADD', base .. ':a', now + ownerLease, who) end
 end
 
-local function mendDocument(q, hash, doc)
+function mend.document(q, hash, doc)
   if doc[STATE] == SCHEDULED then call('ZADD', order(q), doc[DUE], member(doc, hash)) end
-  if doc[STATE] == TRANSIT then held(doc, q.id .. ':' .. hash) end
-  if owners.of(q, doc) ~= '' then call('ZADD', owners.kin(q), 0, owners.kinOf(doc[URL]) .. hash) end
+  if doc[STATE] == TRANSIT then mend.hold(doc, q.id .. ':' .. hash) end
+  if owners.of(q, doc) ~= '' or packed.unique(doc[META]) ~= '' then call('ZADD', owners.kin(q), 0, owners.kinOf(doc[URL]) .. hash) end
   local name = doc[CRAWL] and crawlName(crawlOf(doc[CRAWL])) or ''
   if name ~= '' and not numberOf(name) then
     call('HSET', base .. ':k', name, doc[CRAWL])
@@ -39,12 +39,13 @@ local function mendDocument(q, hash, doc)
   end
 end
 
-local function mendDocuments(q, cursor)
+function mend.documents(q, cursor)
   if cursor == '0' then call('UNLINK', order(q), owners.kin(q)) end
+  q.lm = nil -- counted again when its order is whole
   local page = call('HSCAN', bodies(q), cursor, 'COUNT', SOME)
   for i = 1, #page[2], 2 do
     local doc = broken.unpack(bodies(q), page[2][i + 1])
-    if doc then mendDocument(q, page[2][i], doc) end
+    if doc then mend.document(q, page[2][i], doc) end
   end
   if page[1] == '0' and call('EXISTS', bodies(q)) == 0 then -- they were lost
     for state = 1, 3 do count(q, state, -q.n[state]) end
@@ -53,21 +54,22 @@ local function mendDocuments(q, cursor)
   return page[1]
 end
 
-local function mendPlaces(q)
+function mend.places(q)
   for _, key in ipairs({ ':r', ':r:' .. q.c, ':w1', ':w2', ':p:' .. q.c, ':y:' .. q.c }) do call('ZREM', base .. key, q.id) end
   q.p, q.y, q.u = { NOWHERE, NOWHERE }, '', 0
   call('HSET', base .. ':names', nameOf(q.c, q.k), q.id)
   call('ZADD', base .. ':c:' .. q.c, q.t, q.id)
   call('SADD', base .. ':crawls', q.c)
   renewDue(q)
+  later.sync(q)
   refresh(q)
 end
 
 function mend.queue()
   local q, deep, cursor = queue(arg()), arg() == '1', arg()
   if not q or q.gone or broken.of(q) then return { '0' } end
-  local next = deep and mendDocuments(q, cursor) or '0'
-  if next == '0' then mendPlaces(q) end
+  local next = deep and mend.documents(q, cursor) or '0'
+  if next == '0' then mend.places(q) end
   return { next }
 end
 

@@ -21,10 +21,11 @@ local function endOne()
   if doc[STATE] == COMPLETED or doc[STATE] == SCHEDULED and dueMS(doc[DUE]) > now and ofTry then return 1 end
   if doc[CRAWL] and (kind == STOPPED or kind == EXPIRED) then doc[CONDEMNED] = 1 end
   ended(doc, kind, status, when)
+  local had = doc[META]
   complete(q, hash, doc)
   if doc[CRAWL] then bump(crawlOf(doc[CRAWL]).by, SENT, attempts) end
   call('HINCRBY', base .. ':n', 'k' .. string.format('%d', kind), 1)
-  if again and not refused(doc) then renew(q, hash, doc, again, doc[PRIORITY], meta, who, domain, 0) end
+  if again and not refused(doc) then renew(q, hash, doc, again, doc[PRIORITY], meta, who, domain, 0, had) end
   return 1
 end
 

@@ -20,7 +20,7 @@ for i = 1, #list, 2 do
       forgotten.tell(q, hash, doc, who)
     end
     count(q, COMPLETED, -1)
-    if doc[ID] ~= '' then ids[#ids + 1], ids[#ids + 2] = doc[ID], whereOf(q, hash) end
+    owners.ids(q, hash, doc, ids)
     forget(q, hash, doc)
     n = n + 1
   end

@@ -1,15 +1,17 @@
 -- put stores URLs in their order: how many, then of each place, crawl, key, host, hash, the other hash that lookUp
--- takes, owner, URL, DOC_ID, priority, due ('': never), whether it updates a known document, created, metadata, the
+-- takes, identity (the owner, and behind a byte 1 the unique, if there is one), URL, DOC_ID, priority, due ('': never),
+-- whether it updates a known document, whether it brings one forward, created, what is packed (docindex.Packed), the
 -- spider and application of its crawl ('': none), registered domain, expiry of the crawl (0: not given; -1: never).
 -- It returns for each 1 new, 2 same, 3 changed, 4 another URL has its hash, 5 dropped, 6 a key that it needs is of a
 -- wrong type; plus 10 if the document does not have the given DOC_ID. If an update names no owner and the document
--- has one, put does nothing and returns 'c' and the name of the document's crawl, or 'm' and the document's
--- metadata: the caller puts the URL again with that owner.
+-- has one, put does nothing and returns 'c' and the name of the document's crawl, or 'm' and what is packed of the
+-- document: the caller puts the URL again with that owner.
 local function make(crawl, key, name)
   local id = string.format('%d', call('HINCRBY', base .. ':g', 'queues', 1))
   local q = {
     id = id, k = key, c = crawl, h = string.gsub(key, '%.$', ''), n = { 0, 0, 0 }, o = { 0, 0, 0 }, v = { 0, 0 },
     p = { 0, 0 }, w = { 0, 0 }, x = { 0, 0 }, j = { 0, 0 }, m = 0, f = NEVER, b = 0, r = 0, l = 0, u = 0, y = '', e = 0, t = nextPlace(),
+    lc = 0, lm = floor(now / 1000), ln = NEVER,
   }
   queues[id], names[name] = q, id
   call('HSET', base .. ':names', name, id)
@@ -40,7 +42,7 @@ local function enter(q, hash, own, url, id, priority, due, created, meta, who, d
   local doc = { COMPLETED, 0, priority, 0, max(0, min(created, 4294967295)), url, id, meta, 0, '' }
   join(q, doc, who, domain, expires)
   if not due then
-    if doc[CRAWL] then doc[META] = '' end
+    doc[META] = packed.lasting(doc[META], doc[CRAWL])
     keep(q, hash, doc)
     count(q, COMPLETED, 1)
     refresh(q)
@@ -73,10 +75,18 @@ local function unusable(q, key, name, who)
   return host(host_) and broken.hosts[host_]
 end
 
+-- forward answers whether a put that is to go out sooner updates a document, and with what priority and packed.
+local function forward(doc, due, priority, meta)
+  if doc[STATE] == COMPLETED then return due ~= nil, priority, meta end
+  if doc[STATE] == TRANSIT or not due then return false end
+  if due == -1 then due = floor(now / 1000) end
+  return due < doc[DUE], doc[PRIORITY], doc[META]
+end
+
 local function putOne()
   place0 = num()
   local crawl, key, host_, hash, other, own, url, id = arg(), arg(), arg(), arg(), arg(), arg(), arg(), arg()
-  local priority, due, known, created, meta = num(), num(), arg() == '1', num(), arg()
+  local priority, due, known, sooner, created, meta = num(), num(), arg() == '1', arg() == '1', num(), arg()
   local who, domain, expires = arg(), arg(), num()
   local name = nameOf(crawl, key)
   if known and host_ ~= '' then forgotten.reported(host_, url) end
@@ -84,7 +94,9 @@ local function putOne()
   if unusable(q, key, name, who) then return 6 end
   local doc
   if q then doc, hash = owners.lookUp(q, own, url, hash, other, known) end
-  if doc and doc[URL] ~= url then return 4 end
+  local unique = packed.unique(meta)
+  if doc and (unique == '' and doc[URL] ~= url or unique ~= '' and packed.unique(doc[META]) ~= unique) then return 4 end
+  if doc and sooner and not known then known, priority, meta = forward(doc, due, priority, meta) end
   if doc and known and due and own == '' and owners.of(q, doc) ~= '' then
     return doc[CRAWL] and 'c' .. crawlName(crawlOf(doc[CRAWL])) or 'm' .. doc[META]
   end

@@ -3,6 +3,6 @@ local out = {}
 while at < #ARGV do
   local q, hash, id = named(arg()), arg(), arg()
   local doc = q and not q.gone and document(q, hash)
-  out[#out + 1] = doc and doc[ID] == id and 1 or 0
+  out[#out + 1] = doc and (doc[ID] == id or owners.key(q, doc) == id) and 1 or 0
 end
 return done(out)
