@@ -37,7 +37,8 @@ folder without index.html is a list of what is in it. Symbolic links are followe
 also out of the folder. A robots.txt in the folder holds.
 
 While the crawl goes on, the daemon's dashboard is at the address that the demo
-prints. With --play the demo crawls again and again until it is interrupted.
+prints. With --play the demo crawls again and again until it is interrupted. With
+--spiders it starts no spider, and waits for yours at that address.
 
 Progress goes to standard error, results to standard output. The exit status is 1
 if politeness was broken, if a page that links lead to was missed or fetched more
@@ -48,6 +49,7 @@ than once, if anything else was fetched, or if the crawl was interrupted.`
 func Command() *cobra.Command {
 	var perSec float64
 	var play bool
+	at := listens{page: "127.0.0.1:0"}
 	cmd := &cobra.Command{
 		Use:   "demo [DIR…]",
 		Short: "Crawl a web on this machine, and show how politely",
@@ -62,13 +64,15 @@ func Command() *cobra.Command {
 			if play {
 				again = crawlAgain
 			}
-			return again(ctx, dirs, perSec, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return again(ctx, dirs, perSec, at, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	cmd.Flags().Float64Var(&perSec, "per-sec", syntheticPerSec,
 		fmt.Sprintf("requests a second to an address (Req_Host_Per_Sec); %d with DIRs", folderPerSec))
 	cmd.Flags().BoolVar(&play, "play", false,
 		"crawl again and again until interrupted, with the dashboard at one address")
+	cmd.Flags().StringVar(&at.spiders, "spiders", "",
+		"start no spider: yours connect to this `address`, as in 127.0.0.1:4101")
 	return cmd
 }
 
@@ -77,9 +81,15 @@ Next: "make play" crawls again and again, so that you can look at the dashboard.
 docs/start/first-crawl.md starts a daemon and a spider of your own in two terminals.
 `
 
+// listens is the addresses of a demo.
+type listens struct {
+	page    string // of the dashboard
+	spiders string // where spiders may connect; empty: the demo has a spider of its own
+}
+
 // crawlOnce crawls once, and prints what to try next.
-func crawlOnce(ctx context.Context, dirs []string, perSec float64, out, progress io.Writer) error {
-	err := crawlAll(ctx, dirs, perSec, "127.0.0.1:0", out, progress)
+func crawlOnce(ctx context.Context, dirs []string, perSec float64, at listens, out, progress io.Writer) error {
+	err := crawlAll(ctx, dirs, perSec, at, out, progress)
 	if err == nil {
 		_, err = io.WriteString(progress, next)
 	}
@@ -88,14 +98,14 @@ func crawlOnce(ctx context.Context, dirs []string, perSec float64, out, progress
 
 // crawlAgain crawls again and again until ctx ends or a crawl fails. The dashboard's address stays
 // the same.
-func crawlAgain(ctx context.Context, dirs []string, perSec float64, out, progress io.Writer) error {
+func crawlAgain(ctx context.Context, dirs []string, perSec float64, at listens, out, progress io.Writer) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	page := l.Addr().String()
+	at.page = l.Addr().String()
 	for err = l.Close(); err == nil; {
-		err = crawlAll(ctx, dirs, perSec, page, out, progress)
+		err = crawlAll(ctx, dirs, perSec, at, out, progress)
 	}
 	if ctx.Err() != nil {
 		return nil
@@ -103,8 +113,8 @@ func crawlAgain(ctx context.Context, dirs []string, perSec float64, out, progres
 	return err
 }
 
-// crawlAll crawls the folders, or a synthetic web if there are none. The dashboard listens on page.
-func crawlAll(ctx context.Context, dirs []string, perSec float64, page string, out, progress io.Writer) error {
+// crawlAll crawls the folders, or a synthetic web if there are none.
+func crawlAll(ctx context.Context, dirs []string, perSec float64, at listens, out, progress io.Writer) error {
 	if !(perSec > 0 && perSec <= mostPerSec) {
 		return fmt.Errorf("--per-sec %v: has to be above 0 and at most %d", perSec, mostPerSec)
 	}
@@ -112,13 +122,13 @@ func crawlAll(ctx context.Context, dirs []string, perSec float64, page string, o
 	if len(dirs) > 0 {
 		size, build = len(dirs), func(port uint16) (*web, error) { return folderWeb(dirs, port) }
 	}
-	return demonstrate(ctx, size, build, perSec, page, out, progress)
+	return demonstrate(ctx, size, build, perSec, at, out, progress)
 }
 
 // demonstrate crawls the web that build makes for a port, served on n addresses, and writes a
 // report.
 func demonstrate(
-	ctx context.Context, n int, build func(port uint16) (*web, error), perSec float64, page string, out,
+	ctx context.Context, n int, build func(port uint16) (*web, error), perSec float64, at listens, out,
 	progress io.Writer,
 ) error {
 	f, err := listenWebServers(n)
@@ -137,14 +147,17 @@ func demonstrate(
 	if err != nil {
 		return err
 	}
-	if c.page, err = net.Listen("tcp", page); err != nil {
+	if err := c.listen(at); err != nil {
 		c.close()
-		return fmt.Errorf("demo: dashboard: %w", err)
+		return err
 	}
 	fmt.Fprintf(s, "%s: %d pages to fetch, %d documents in all, from %d hosts at up to %g requests a "+
 		"second an address\n",
 		w.title, c.plan.pages, len(c.plan.ends), len(w.hosts), perSec)
 	fmt.Fprintf(s, "dashboard while the crawl goes on: http://%v/\n", c.page.Addr())
+	if c.others {
+		fmt.Fprintf(s, "waiting for spiders at %v\n", c.spiderListener.Addr())
+	}
 	defer spareThreads()()
 	var watching team
 	watching.start(c.end, func() error { c.watch(ctx, s); return nil })

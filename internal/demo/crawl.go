@@ -38,6 +38,7 @@ type crawl struct {
 	spiderListener net.Listener // the spider connects to it
 	page           net.Listener // serves the dashboard; nil: there is none
 	spider         *spider.Spider
+	others         bool // spiders of other people crawl, and the demo's does not
 	perSec         float64
 	log            zerolog.Logger
 	end            context.CancelCauseFunc
@@ -53,7 +54,7 @@ func newCrawl(ctx context.Context, f *webServers, w *web, perSec float64, log ze
 		oracle: newOracle(w, gapOf(perSec))}
 	ctx, c.end = context.WithCancelCause(ctx)
 	var err error
-	c.docIndex, err = newRecordingIndex(ctx, w, func() { c.end(errNothingLeft) })
+	c.docIndex, err = newRecordingIndex(ctx, w, c.nothingLeft)
 	if err == nil {
 		c.names, err = listenNames(w)
 	}
@@ -69,6 +70,35 @@ func newCrawl(ctx context.Context, f *webServers, w *web, perSec float64, log ze
 	}
 	c.spider = c.newSpider()
 	return ctx, c, nil
+}
+
+// listen opens the dashboard's socket and, if other spiders are to connect, theirs.
+func (c *crawl) listen(at listens) (err error) {
+	if c.page, err = net.Listen("tcp", at.page); err != nil {
+		return fmt.Errorf("demo: dashboard: %w", err)
+	}
+	if at.spiders == "" {
+		return nil
+	}
+	c.others = true
+	c.spiderListener.Close()
+	if c.spiderListener, err = net.Listen("tcp", at.spiders); err != nil {
+		return fmt.Errorf("demo: --spiders: %w", err)
+	}
+	return nil
+}
+
+// countTime is how long the daemon goes on when nothing is left, so that other people's spiders can
+// ask whether the crawl has finished.
+const countTime = 3 * time.Second
+
+// nothingLeft ends the crawl.
+func (c *crawl) nothingLeft() {
+	if c.others {
+		time.AfterFunc(countTime, func() { c.end(errNothingLeft) })
+		return
+	}
+	c.end(errNothingLeft)
 }
 
 // close closes the sockets of a crawl that was not run.
@@ -99,9 +129,11 @@ func (c *crawl) run(ctx context.Context) (whole bool, err error) {
 	servers.start(c.end, func() error { return c.names.serve(others) })
 	servers.start(c.end, func() error { return serveHTTP(others, c.index, httpserver.Handler(c.docIndex)) })
 	crawlers.start(c.end, func() error { return c.runDaemon(ctx) })
-	crawlers.start(c.end, func() error {
-		return errors.Join(c.spider.Dial(ctx, c.spiderListener.Addr().String()), c.spider.Close())
-	})
+	if !c.others {
+		crawlers.start(c.end, func() error {
+			return errors.Join(c.spider.Dial(ctx, c.spiderListener.Addr().String()), c.spider.Close())
+		})
+	}
 	<-ctx.Done()
 	c.took = time.Since(c.began)
 	err = crawlers.wait()

@@ -25,12 +25,14 @@ var smallSize = syntheticSize{pages: 9, tick: 20 * ms, again: 1}
 
 const testPerSec = 200
 
+var testAt = listens{page: "127.0.0.1:0"}
+
 func smallWeb(port uint16) (*web, error) { return syntheticWeb(smallSize, port), nil }
 
 func TestSyntheticWeb(t *testing.T) {
 	var out bytes.Buffer
 	progress := visitor{page: make(chan string, 1)}
-	err := demonstrate(t.Context(), syntheticAddrs, smallWeb, testPerSec, "127.0.0.1:0", &out, &progress)
+	err := demonstrate(t.Context(), syntheticAddrs, smallWeb, testPerSec, testAt, &out, &progress)
 	if err != nil {
 		t.Fatalf("%v\n%s%s", err, &out, &progress.Buffer)
 	}
@@ -102,7 +104,7 @@ func TestFolders(t *testing.T) {
 	})
 	second := tree(t, map[string]string{"x/y/z.html": "", "x/link": "->y", "x/up": "->.."})
 	var out bytes.Buffer
-	err := crawlAll(t.Context(), []string{first, second}, testPerSec, "127.0.0.1:0", &out, io.Discard)
+	err := crawlAll(t.Context(), []string{first, second}, testPerSec, testAt, &out, io.Discard)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
@@ -179,7 +181,7 @@ func TestInterrupted(t *testing.T) {
 		w.names["docs.test"].site = cutting{site: w.names["docs.test"].site, asked: new(atomic.Int64), cut: cancel}
 		return w, err
 	}
-	err := demonstrate(ctx, syntheticAddrs, build, testPerSec, "127.0.0.1:0", &out, io.Discard)
+	err := demonstrate(ctx, syntheticAddrs, build, testPerSec, testAt, &out, io.Discard)
 	if err == nil || err.Error() != "demo: interrupted" {
 		t.Errorf("error %v, want interrupted", err)
 	}

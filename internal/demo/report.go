@@ -14,6 +14,7 @@ type result struct {
 	wrong    faults // documents with another outcome than the plan says, or with none
 	twice    faults // documents with two outcomes
 	whole    bool   // the crawl is complete
+	others   bool   // the spiders were other people's
 	problems int    // faults of all kinds
 }
 
@@ -22,6 +23,9 @@ func (c *crawl) result(whole bool) result {
 	c.docIndex.mu.Lock()
 	r.twice = c.docIndex.repeated
 	c.docIndex.mu.Unlock()
+	if r.others = c.others; r.others { // which links another spider follows is its own business
+		r.missed, r.stray, r.wrong = faults{}, faults{}, faults{}
+	}
 	for _, f := range []faults{r.impolite, r.missed, r.repeated, r.stray, r.wrong, r.twice} {
 		r.problems += f.count
 	}
@@ -35,6 +39,8 @@ func (r result) String() string {
 		return fmt.Sprintf("%d faults, see above", r.problems)
 	case !r.whole:
 		return "ended early; nothing wrong so far"
+	case r.others:
+		return "politeness was kept; no page was fetched more than once"
 	}
 	return "politeness was kept; each reachable page was fetched once, and nothing else"
 }

@@ -3,3 +3,4 @@
 import logging
 
 logging.getLogger("urlserver").setLevel(logging.CRITICAL)  # connections end all the time here
+logging.getLogger("asyncio").setLevel(logging.ERROR)  # slow callbacks
