@@ -78,7 +78,7 @@ chaos: ## daemons that share reservations die, freeze and lose them for TIME sec
 crawl: ## crawl Debian's documentation packages, several thousand real pages (installs them)
 	@sh scripts/crawl $(DOCS)
 
-examples: ## run the examples against a daemon (Python with grpcio and grpcio-tools)
+examples: ## run the examples and docs/recipes against daemons (Python with grpcio and grpcio-tools, curl)
 	@sh scripts/examples
 
 clients: ## try clients in other languages against the daemon (CLIENTS="java"; each says what it lacks)
