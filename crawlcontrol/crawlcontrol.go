@@ -11,11 +11,15 @@ import (
 	"time"
 
 	"urlserver/docindex"
+	"urlserver/internal/scope"
 )
 
 // Crawls executes requests. After an error the caller may repeat the call.
 type Crawls interface {
 	Submit(ctx context.Context, p *docindex.Puts) (docindex.PutResult, error)
+	// Widen changes the scope of a crawl ID. add returns the scope that follows from the present
+	// one; known is false if the crawl has none yet.
+	Widen(ctx context.Context, crawl string, add func(now scope.Scope, known bool) (scope.Scope, error)) error
 	Survey(ctx context.Context, id docindex.CrawlID, domains int) (docindex.PendingReport, error)
 	// Stop stops a crawl. purged counts the documents that ended because of it since the last
 	// AcknowledgeStop.
@@ -93,13 +97,15 @@ const maxRun = 1000
 
 // crawlRun is a run of adjacent crawl requests.
 type crawlRun struct {
-	puts docindex.Puts
-	ids  []docindex.CrawlID
+	puts   docindex.Puts
+	ids    []docindex.CrawlID
+	bounds []bounds
 }
 
 func (c *crawlRun) add(r *Request) {
 	c.puts.AddFrom(&r.Put, 0)
 	c.ids = append(c.ids, r.ID)
+	c.bounds = append(c.bounds, r.bounds)
 }
 
 // submit stores a run of crawl requests and empties it. from is the index of the run's first
@@ -107,6 +113,14 @@ func (c *crawlRun) add(r *Request) {
 func (m *Handler) submit(ctx context.Context, run *crawlRun, from int, replies []Reply) ([]Reply, error) {
 	if len(run.ids) == 0 {
 		return replies, nil
+	}
+	for i, id := range run.ids {
+		err := m.crawls.Widen(ctx, id.Crawl, func(now scope.Scope, known bool) (scope.Scope, error) {
+			return run.bounds[i].addTo(now, known), nil
+		})
+		if _, bad := errors.AsType[*scope.Fault](err); err != nil && !bad {
+			return replies, fmt.Errorf("scope of crawl %.100q: %w", id.Crawl, err)
+		}
 	}
 	res, err := m.crawls.Submit(ctx, &run.puts)
 	if err != nil {
@@ -138,6 +152,7 @@ func (m *Handler) submit(ctx context.Context, run *crawlRun, from int, replies [
 
 var statusWords = map[docindex.Verdict]string{
 	docindex.New: "new", docindex.Same: "known", docindex.Changed: "known", docindex.Dropped: "dropped",
+	docindex.Outside: "out_of_scope",
 }
 
 // answer handles a message that is not a crawl request.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"urlserver/docindex"
+	"urlserver/internal/scope"
 )
 
 // fakeCrawls answers requests from what a test laid down.
@@ -19,6 +20,7 @@ type fakeCrawls struct {
 	domains  int // asked for last
 	failures int // calls that fail before one works
 	full     bool
+	scopes   map[string]scope.Scope
 }
 
 var errStore = errors.New("store is away")
@@ -55,6 +57,17 @@ func (f *fakeCrawls) Submit(_ context.Context, p *docindex.Puts) (res docindex.P
 		f.urls = append(f.urls, url)
 	}
 	return res, nil
+}
+
+func (f *fakeCrawls) Widen(_ context.Context, crawl string,
+	add func(scope.Scope, bool) (scope.Scope, error)) error {
+	now, known := f.scopes[crawl]
+	to, err := add(now, known)
+	if f.scopes == nil {
+		f.scopes = map[string]scope.Scope{}
+	}
+	f.scopes[crawl] = to
+	return err
 }
 
 func (f *fakeCrawls) Survey(_ context.Context, id docindex.CrawlID,

@@ -29,6 +29,8 @@ type Request struct {
 	ID   docindex.CrawlID
 	UUID string        // of info and stop
 	Put  docindex.Puts // of crawl: the URL to store
+
+	bounds bounds // of crawl
 }
 
 // Refusal is the error of a message that is not a valid request.
@@ -97,6 +99,9 @@ func parseCrawl(all fields) (Request, error) {
 		return Request{}, err
 	}
 	r := Request{Verb: Crawl, ID: idOf(v)}
+	if r.bounds, err = boundsOf(v); err != nil {
+		return Request{}, err
+	}
 	err = r.Put.Add(docindex.Put{
 		URL:      []byte(withScheme(v["url"].text)),
 		Priority: int32(v["priority"].number),

@@ -153,3 +153,14 @@ func (h *Served) Add(url, key []byte, crawl string, packed Packed) {
 	h.buf = append(append(append(append(h.buf, url...), key...), crawl...), p.Metadata...)
 	h.buf = append(h.buf, p.Unique...)
 }
+
+// AddFrom appends a copy of URL i of another Served.
+func (h *Served) AddFrom(from *Served, i int) {
+	it, end := from.parts[i], len(from.buf)
+	if i+1 < len(from.parts) {
+		end = from.parts[i+1].at
+	}
+	piece := from.buf[it.at:end]
+	it.at = len(h.buf)
+	h.parts, h.buf = append(h.parts, it), append(h.buf, piece...)
+}

@@ -34,6 +34,8 @@ func DecodeMetadata(text []byte) (m map[string][]string) {
 const (
 	UniqueKey = "unique"
 	DepthKey  = "depth"
+	// ViaKey is the metadata key for Via in puts.
+	ViaKey = "via"
 )
 
 // IdentityIn returns the unique and the depth in metadata: their first values. A depth that is no

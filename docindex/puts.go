@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"urlserver/internal/weburl"
 	"urlserver/protocol"
@@ -29,6 +30,9 @@ type Put struct {
 	Unique   []byte // what it is known by instead of its URL, up to MaxUnique bytes; empty: its URL
 	Payload  []byte // any bytes for the spider that gets it, up to MaxPayload; empty: none
 	Depth    uint16 // links from where its crawl began; the first Put of a document counts
+	// DOC_ID of the document that the link to it stood on, which says crawl, owner and depth; empty:
+	// none. See package scoped, which resolves it
+	Via []byte
 	// seconds since 1970 from which on it may be handed out; Never: it is completed; 0 is before
 	// all others
 	Due      int64
@@ -67,6 +71,7 @@ type item struct {
 	loadLen  uint16
 	depth    uint16
 	idLen    uint8
+	viaLen   uint8
 	known    bool
 	sooner   bool
 	endless  bool
@@ -131,6 +136,15 @@ func (p *Puts) AddExact(put Put, host []byte) error {
 	return nil
 }
 
+// AddChecked appends a Put that At of some Puts has returned, or the Put of a Document, changed or
+// not. host is where its requests go.
+func (p *Puts) AddChecked(put Put, host []byte) { p.add(put, host) }
+
+// HasVia reports whether a URL has Via.
+func (p *Puts) HasVia() bool {
+	return slices.ContainsFunc(p.items, func(it item) bool { return it.viaLen > 0 })
+}
+
 // AddFrom appends URL i of another Puts.
 func (p *Puts) AddFrom(from *Puts, i int) { p.add(from.At(i)) }
 
@@ -155,6 +169,10 @@ func (put *Put) settle(host []byte) (err error) {
 }
 
 func (put *Put) checkExtra() error {
+	if len(put.Via) > 0 && !protocol.ValidDocID(put.Via) {
+		return fmt.Errorf("via %.100q: not a DOC_ID, 1 to %d printable ASCII characters without space",
+			put.Via, protocol.MaxDocID)
+	}
 	if n := len(put.Crawl) + len(put.Key) + len(put.Metadata); n > MaxExtra {
 		return fmt.Errorf("crawl, key and metadata have %d bytes, more than %d: %w", n, MaxExtra, ErrTooLong)
 	}
@@ -176,13 +194,14 @@ func (p *Puts) add(put Put, host []byte) {
 		uniqLen:  uint16(len(put.Unique)),
 		loadLen:  uint16(len(put.Payload)),
 		depth:    put.Depth,
+		viaLen:   uint8(len(put.Via)),
 		known:    put.Update,
 		sooner:   put.Sooner,
 		endless:  put.NoExpiry,
 	}
 	p.buf = append(append(p.buf, put.URL...), put.DocID...)
 	p.buf = append(append(append(p.buf, put.Crawl...), put.Key...), put.Metadata...)
-	p.buf = append(append(p.buf, put.Unique...), put.Payload...)
+	p.buf = append(append(append(p.buf, put.Unique...), put.Payload...), put.Via...)
 	if at := bytes.Index(put.URL, host); at >= 0 { // the same bytes, wherever they stand
 		it.hostAt = uint16(at)
 	} else {
@@ -208,7 +227,7 @@ func (p *Puts) At(i int) (put Put, host []byte) {
 	put.Key = cut(int(it.keyLen))
 	put.Metadata = cut(int(it.metaLen))
 	put.Unique, put.Payload, put.Depth = cut(int(it.uniqLen)), cut(int(it.loadLen)), it.depth
-	put.Sooner = it.sooner
+	put.Via, put.Sooner = cut(int(it.viaLen)), it.sooner
 	put.Due, put.Update, put.NoExpiry, put.Created = it.due, it.known, it.endless, it.created
 	from := it.at + int(it.hostAt)
 	return put, p.buf[from : from+int(it.hostLen) : from+int(it.hostLen)]
@@ -248,4 +267,16 @@ func HostOf(url []byte) []byte {
 		return nil
 	}
 	return u.Host()
+}
+
+// From makes put what a link on a page is: a URL of the page's crawl and owner, one link deeper. page
+// is nil if the store does not have the document that Via names.
+func (put *Put) From(page *Document) error {
+	if page == nil {
+		return fmt.Errorf("via %q: %w", put.Via, ErrUnknown)
+	}
+	put.Via, put.Crawl = nil, page.Crawl
+	put.Metadata = WithOwner(put.Metadata, OwnerOf(page.Metadata))
+	put.Depth = Deeper(page.Depth)
+	return put.checkExtra()
 }

@@ -119,7 +119,7 @@ func statusOf(v docindex.Verdict) pb.AckMessage_Status {
 	switch v {
 	case docindex.New, docindex.Changed:
 		return pb.AckMessage_OK
-	case docindex.Same, docindex.Dropped:
+	case docindex.Same, docindex.Dropped, docindex.Outside:
 		return pb.AckMessage_SKIPPED
 	}
 	return pb.AckMessage_FAIL

@@ -242,7 +242,7 @@ func TestDoneAfterLinks(t *testing.T) {
 		if after := time.Since(start); after < down || after > down+maxBackoff {
 			t.Errorf("DONE after %v; want %v and at most a pause", after, down)
 		}
-		if want := "http://a.test/a.test\n"; got != want {
+		if want := `{"url":"http://a.test/a.test","via":"a"}` + "\n"; got != want {
 			t.Errorf("index has %q; want %q", got, want)
 		}
 	})
@@ -271,7 +271,8 @@ func TestConnectionBreaksWhileIndexIsDown(t *testing.T) {
 		second := newDaemon(t, s)
 		second.send("1.0.8 b 192.0.2.1 http://b.test/ok\n")
 		second.want("1.0.8 DONE 200")
-		if want := "http://a.test/a.test\nhttp://b.test/b.test\n"; got != want {
+		if want := `{"url":"http://a.test/a.test","via":"a"}` + "\n" +
+			`{"url":"http://b.test/b.test","via":"b"}` + "\n"; got != want {
 			t.Errorf("index has %q; want %q", got, want)
 		}
 	})

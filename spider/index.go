@@ -67,13 +67,13 @@ func newIndex(base, token string, log zerolog.Logger, count *counters) *index {
 	}
 }
 
-// put returns when the index has taken or refused each of urls. It repeats failed requests. Its
-// error is ctx's. The URLs contain no line ends.
-func (x *index) put(ctx context.Context, urls []string) error {
+// put returns when the index has taken or refused each of lines, which are links as linkObject
+// writes them. It repeats failed requests. Its error is ctx's.
+func (x *index) put(ctx context.Context, lines []string) error {
 	var ticket uint64
-	for i := 0; i < len(urls); {
+	for i := 0; i < len(lines); {
 		var n int
-		if n, ticket = x.add(urls[i:]); n == 0 { // there is no room
+		if n, ticket = x.add(lines[i:]); n == 0 { // there is no room
 			if err := x.wait(ctx, ticket); err != nil {
 				return err
 			}
@@ -83,16 +83,16 @@ func (x *index) put(ctx context.Context, urls []string) error {
 	return x.wait(ctx, ticket)
 }
 
-// add adds as many of urls as there is room for. ticket is the value that taken has when the last
+// add adds as many of lines as there is room for. ticket is the value that taken has when the last
 // one is answered.
-func (x *index) add(urls []string) (n int, ticket uint64) {
+func (x *index) add(lines []string) (n int, ticket uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for _, u := range urls {
-		if x.pending.n == maxBatch || len(x.pending.lines)+len(u)+1 > maxBatchBytes {
+	for _, line := range lines {
+		if x.pending.n == maxBatch || len(x.pending.lines)+len(line)+1 > maxBatchBytes {
 			break
 		}
-		x.pending.lines = append(append(x.pending.lines, u...), '\n')
+		x.pending.lines = append(append(x.pending.lines, line...), '\n')
 		x.pending.n++
 		n++
 	}
@@ -155,7 +155,7 @@ func (x *index) deliver(ctx context.Context, b batch) error {
 			return context.Cause(ctx)
 		case errors.Is(err, errRefused) && b.n == 1:
 			x.count.linksRefused.Add(1)
-			x.log.Error().Err(err).Bytes("url",
+			x.log.Error().Err(err).Bytes("link",
 				bytes.TrimSuffix(b.lines, []byte("\n"))).Msg("link refused by the index")
 			return nil
 		case errors.Is(err, errRefused):
@@ -188,7 +188,7 @@ func (x *index) post(ctx context.Context, b batch) error {
 	if err != nil {
 		return fmt.Errorf("put links: %w", err)
 	}
-	req.Header.Set("Content-Type", "text/plain; charset=utf-8")
+	req.Header.Set("Content-Type", "application/x-ndjson")
 	if x.token != "" {
 		req.Header.Set("Authorization", "Bearer "+x.token)
 	}

@@ -61,7 +61,7 @@ func TestIndexRequest(t *testing.T) {
 		for name, c := range map[string]struct{ got, want string }{
 			"method": {got: r.Method, want: "POST"},
 			"URL":    {got: r.URL.String(), want: "http://index.test/base/docindex/urls"},
-			"type":   {got: r.Header.Get("Content-Type"), want: "text/plain; charset=utf-8"},
+			"type":   {got: r.Header.Get("Content-Type"), want: "application/x-ndjson"},
 			"token":  {got: r.Header.Get("Authorization"), want: "Bearer secret"},
 			"body":   {got: body, want: "http://a.test/0\nhttp://a.test/1\nhttp://a.test/2\n"},
 		} {

@@ -49,7 +49,7 @@ func (p *puts) put(ctx context.Context, docID []byte, urls []string) error {
 func (p *puts) putOnce(ctx context.Context, docID []byte, urls []string) (failed []string, err error) {
 	results := make([]chan protocol.PutResult, len(urls))
 	for i, url := range urls {
-		object, _ := json.Marshal(map[string]string{"url": url, "via": string(docID)}) // strings always can be
+		object := linkObject(url, docID)
 		results[i] = make(chan protocol.PutResult, 1)
 		if err := p.send(ctx, object, results[i]); err != nil {
 			return nil, err
@@ -85,6 +85,12 @@ func (p *puts) putObject(ctx context.Context, object []byte) (protocol.PutResult
 	case <-ctx.Done():
 		return protocol.PutFail, context.Cause(ctx)
 	}
+}
+
+// linkObject returns a link on a document as the index takes it.
+func linkObject(url string, docID []byte) []byte {
+	object, _ := json.Marshal(map[string]string{"url": url, "via": string(docID)}) // strings always can be
+	return object
 }
 
 // send sends a PUT when few enough are without an answer. One that no line can hold counts as

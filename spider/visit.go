@@ -111,7 +111,11 @@ func (s *Spider) putLinks(ctx context.Context, a answer, docID []byte, links *pu
 	case s.index == nil:
 		return nil
 	}
-	return s.index.put(ctx, found.urls)
+	lines := make([]string, len(found.urls))
+	for i, url := range found.urls {
+		lines[i] = string(linkObject(url, docID))
+	}
+	return s.index.put(ctx, lines)
 }
 
 // report returns the status for the daemon: 0 if the body of a success is incomplete, since it is

@@ -137,7 +137,7 @@ func putResult(v docindex.Verdict) protocol.PutResult {
 		return protocol.PutKnown
 	case docindex.Refused:
 		return protocol.PutInvalid
-	case docindex.Dropped:
+	case docindex.Dropped, docindex.Outside:
 		return protocol.PutOutOfScope
 	}
 	return protocol.PutFail

@@ -2,7 +2,6 @@ package urlserver
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"urlserver/docindex"
@@ -21,7 +20,8 @@ func (d *Daemon) outcomesWithTargets(ctx context.Context, o *docindex.Outcomes) 
 }
 
 // putTargets puts the targets of redirects into the crawl, and for the application and spider, of
-// the document that redirects, and one deeper. It drops targets that no document can have.
+// the document that redirects, one link deeper. It drops targets that no document can have, and the
+// store those out of scope and those of documents that were deleted.
 func (d *Daemon) putTargets(ctx context.Context, o *docindex.Outcomes) error {
 	var puts docindex.Puts
 	for i := range o.Len() {
@@ -29,15 +29,7 @@ func (d *Daemon) putTargets(ctx context.Context, o *docindex.Outcomes) error {
 		if len(out.Location) == 0 {
 			continue
 		}
-		doc, err := d.parts.Store.Document(ctx, out.DocID)
-		if errors.Is(err, docindex.ErrUnknown) {
-			continue // it was deleted
-		}
-		if err != nil {
-			return err
-		}
-		_ = puts.Add(docindex.Put{URL: out.Location, Crawl: doc.Crawl, Metadata: docindex.OwnerOf(doc.Metadata),
-			Depth: docindex.Deeper(doc.Depth)})
+		_ = puts.Add(docindex.Put{URL: out.Location, Via: out.DocID})
 	}
 	if puts.Len() == 0 {
 		return nil

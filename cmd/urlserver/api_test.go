@@ -54,6 +54,13 @@ var apiCalls = []apiCall{
 	{name: "delay", method: "POST", path: "/api/hosts/127.0.0.9/delay", body: `{"delay_s":10}`},
 	{name: "top", method: "GET", path: "/api/top", until: `"127.0.0.7" & "busiest":[{ & "slowest":[{`},
 	{name: "crawls", method: "GET", path: "/api/crawls?text=news", until: `"crawlid":"news"`},
+	{name: "crawl-set", method: "PUT", path: "/api/crawls/books",
+		body: `{"scope":{"domains":["example.org"],"deny":["/calendar/"],"max_depth":3},"weight":1}`},
+	{name: "crawl-refused", method: "PUT", path: "/api/crawls/books", body: `{"scope":{"deny":["ok","("]}}`, status: 400},
+	{name: "crawl-urls", method: "POST", path: "/docindex/urls?crawl=books",
+		body: "http://example.net/\nhttp://www.example.org/calendar/1\n"},
+	{name: "crawl", method: "GET", path: "/api/crawls/books"},
+	{name: "crawl-end", method: "DELETE", path: "/api/crawls/books"},
 	{name: "warnings", method: "GET", path: "/api/warnings", until: "bad line"},
 	{name: "settings", method: "GET", path: "/api/settings"},
 	{name: "pause", method: "POST", path: "/api/pause"},
@@ -204,7 +211,7 @@ func (a *asking) make(c *apiCall) (status int, media string, body []byte) {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	if c.path == "/docindex/urls" {
+	if strings.HasPrefix(c.path, "/docindex/urls") && c.method == "POST" {
 		req.Header.Set("Content-Type", "text/plain")
 	}
 	resp, err := http.DefaultClient.Do(req)

@@ -100,6 +100,14 @@ func (c *crawlControl) changes() func() uint64 {
 	return c.controller.Changes
 }
 
+// stopID returns [crawlcontrol.Controller.StopID]; nil: the store keeps no crawls.
+func (c *crawlControl) stopID() func(ctx context.Context, crawl string) error {
+	if c.controller == nil {
+		return nil
+	}
+	return c.controller.StopID
+}
+
 func (c *crawlControl) lister() docindex.CrawlLister {
 	if c.store == nil {
 		return nil

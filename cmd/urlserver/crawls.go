@@ -5,13 +5,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"urlserver/internal/clihelp"
+	"urlserver/internal/scope"
 )
 
 // crawlRow is a crawl of /api/crawls.
@@ -132,12 +138,16 @@ func crawlShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			shown := shownCrawl{crawlRow: row}
+			if err := c.addScope(cmd.Context(), &shown); err != nil {
+				return err
+			}
 			if !asJSON {
-				return row.print(cmd.OutOrStdout())
+				return shown.print(cmd.OutOrStdout())
 			}
 			out := json.NewEncoder(cmd.OutOrStdout())
 			out.SetIndent("", "  ")
-			return out.Encode(row)
+			return out.Encode(shown)
 		},
 	}
 	c.flags(cmd)
@@ -146,8 +156,30 @@ func crawlShowCommand() *cobra.Command {
 	return cmd
 }
 
+// shownCrawl is a crawl with its scope. The counts of the scope are of all crawls with the ID.
+type shownCrawl struct {
+	crawlRow
+	Scope      *scope.Scope      `json:"scope"` // nil: the daemon keeps none
+	Weight     float64           `json:"weight"`
+	OutOfScope uint64            `json:"out_of_scope"`
+	Rules      map[string]uint64 `json:"rules"`
+}
+
+// addScope asks for the scope of a crawl.
+func (c *client) addScope(ctx context.Context, to *shownCrawl) error {
+	var of struct {
+		Scope      *scope.Scope
+		Weight     float64
+		OutOfScope uint64 `json:"out_of_scope"`
+		Rules      map[string]uint64
+	}
+	_, err := c.callURL(ctx, http.MethodGet, c.base.JoinPath("api", "crawls", to.CrawlID), "", nil, &of)
+	to.Scope, to.Weight, to.OutOfScope, to.Rules = of.Scope, of.Weight, of.OutOfScope, of.Rules
+	return err
+}
+
 // print prints the crawl as a table, one line for each value.
-func (r *crawlRow) print(out io.Writer) error {
+func (r *shownCrawl) print(out io.Writer) error {
 	expires := "never"
 	if r.Expires != nil {
 		expires = r.Expires.Format(time.RFC3339)
@@ -162,6 +194,46 @@ func (r *crawlRow) print(out io.Writer) error {
 		{"at clients", r.AtClients}, {"done", r.Done}, {"purged", r.Purged}, {"dropped", r.Dropped},
 	} {
 		fmt.Fprintf(w, "%s\t%v\n", line.name, line.value)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return r.printScope(out)
+}
+
+// printScope prints what bounds the crawl.
+func (r *shownCrawl) printScope(out io.Writer) error {
+	s, w := r.Scope, tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	if s == nil || s.Empty() {
+		fmt.Fprintln(w, "scope\tanything")
+		return w.Flush()
+	}
+	for _, l := range []struct {
+		name string
+		list []string
+	}{
+		{"domains", s.Domains}, {"hosts", s.Hosts}, {"surts", s.SURTs}, {"allow", s.Allow}, {"deny", s.Deny},
+		{"deny extensions", s.DenyExtensions},
+	} {
+		if len(l.list) > 0 {
+			fmt.Fprintf(w, "%s\t%s\n", l.name, clihelp.Harmless(strings.Join(l.list, " ")))
+		}
+	}
+	if s.MaxDepth != nil {
+		fmt.Fprintf(w, "depth\tat most %d\n", *s.MaxDepth)
+	}
+	if s.MaxPages > 0 {
+		fmt.Fprintf(w, "pages\tat most %d\n", s.MaxPages)
+	}
+	if s.MaxPagesDomain > 0 {
+		fmt.Fprintf(w, "pages of a domain\tat most %d\n", s.MaxPagesDomain)
+	}
+	if !s.Until.IsZero() {
+		fmt.Fprintf(w, "until\t%s\n", s.Until.Format(time.RFC3339))
+	}
+	fmt.Fprintf(w, "out of scope\t%d\n", r.OutOfScope)
+	for _, rule := range slices.Sorted(maps.Keys(r.Rules)) {
+		fmt.Fprintf(w, "  by %s\t%d\n", rule, r.Rules[rule])
 	}
 	return w.Flush()
 }
@@ -188,6 +260,15 @@ func crawlStopCommand() *cobra.Command {
 			return err
 		}
 		var reply json.RawMessage
+		if row.AppID == "" {
+			_, err := c.callURL(cmd.Context(), http.MethodDelete, c.base.JoinPath("api", "crawls", row.CrawlID), "", nil,
+				&reply)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", reply)
+			return err
+		}
 		stop := map[string]string{"action": "stop", "uuid": "urlserver-crawl-stop", "appid": row.AppID,
 			"spiderid": row.SpiderID, "crawlid": row.CrawlID}
 		if err := c.post(cmd.Context(), "/api/actions", stop, &reply); err != nil {

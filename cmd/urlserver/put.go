@@ -31,6 +31,9 @@ type sums struct {
 	Renumbered int `json:"renumbered,omitempty"` // import only, like Settings
 	Settings   int `json:"settings,omitempty"`
 	Invalid    int `json:"invalid"`
+	OutOfScope int `json:"out_of_scope,omitempty"` // put only, like Crawl
+
+	Crawl string `json:"crawl,omitempty"` // whose scope was set
 }
 
 func (s *sums) add(more sums) {
@@ -39,10 +42,12 @@ func (s *sums) add(more sums) {
 	s.Renumbered += more.Renumbered
 	s.Settings += more.Settings
 	s.Invalid += more.Invalid
+	s.OutOfScope += more.OutOfScope
 }
 
 func putCommand() *cobra.Command {
 	var c client
+	var bounds putScope
 	cmd := &cobra.Command{
 		Use:   "put FILE…|-",
 		Short: "Put URLs into a running daemon",
@@ -55,24 +60,39 @@ func putCommand() *cobra.Command {
 			"Invalid lines are named on standard error and do no harm; the exit status is 0 if all " +
 			"lines could be sent.\n" +
 			"What is known already stays as it is, so the same file may be put again. What zstd or gzip " +
-			"has packed is unpacked.",
-		Example: "  echo https://example.org/ | urlserver put -\n  urlserver put --at 10.0.0.5:8080 urls.txt.gz",
-		Args:    takes(cobra.MinimumNArgs(1)),
+			"has packed is unpacked.\n\n" +
+			"The flags --domain to --same-site bound the crawl: they set its scope, in place of the one " +
+			"that it had, which holds\n" +
+			"for the links on its pages, too. Without --crawl the crawl gets a name that follows from " +
+			"the scope. A URL that is not\n" +
+			"in scope counts as out_of_scope.",
+		Example: "  echo https://example.org/ | urlserver put --same-site -\n" +
+			"  urlserver put --crawl docs --domain example.org --depth 3 --deny /calendar/ urls.txt\n" +
+			"  urlserver put --at 10.0.0.5:8080 urls.txt.gz",
+		Args: takes(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.open(); err != nil {
 				return err
 			}
-			return putAll(cmd.Context(), &c, args, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			crawl, in, err := bounds.apply(cmd.Context(), &c, args, cmd.InOrStdin())
+			if err != nil {
+				return err
+			}
+			p := &putter{client: &c, path: "/docindex/urls", crawl: crawl, errs: cmd.ErrOrStderr()}
+			if bounds.bounded() {
+				p.sums.Crawl = crawl
+			}
+			return p.all(cmd.Context(), args, in, cmd.OutOrStdout())
 		},
 	}
 	c.flags(cmd)
+	bounds.flags(cmd)
 	return cmd
 }
 
-// putAll puts the files and prints the sums, after an error, too.
-func putAll(ctx context.Context, c *client, files []string, in io.Reader, out, errs io.Writer) error {
-	p := &putter{client: c, path: "/docindex/urls", errs: errs,
-		progress: newProgress(errs, "put", "sent", totalSize(files))}
+// all puts the files and prints the sums, after an error, too.
+func (p *putter) all(ctx context.Context, files []string, in io.Reader, out io.Writer) error {
+	p.progress = newProgress(p.errs, "put", "sent", totalSize(files))
 	var err error
 	for _, file := range files {
 		if err = p.file(ctx, file, in); err != nil {
@@ -100,6 +120,7 @@ func totalSize(files []string) int64 {
 type putter struct {
 	client   *client
 	path     string // of the daemon's API
+	crawl    string // of lines that name none; "": DEFAULT
 	errs     io.Writer
 	progress progress
 	sums     sums
@@ -213,7 +234,9 @@ func (p *putter) send(ctx context.Context) error {
 		sums
 		Errors []string `json:"errors"`
 	}
-	_, err := p.client.call(ctx, http.MethodPost, p.path, p.media, bytes.NewReader(p.batch), &answer)
+	to := p.client.base.JoinPath(p.path)
+	to.RawQuery = crawlQuery(p.crawl).Encode()
+	_, err := p.client.callURL(ctx, http.MethodPost, to, p.media, bytes.NewReader(p.batch), &answer)
 	if err != nil {
 		return err
 	}

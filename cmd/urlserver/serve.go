@@ -24,6 +24,7 @@ import (
 	"urlserver/docindex/memory"
 	"urlserver/docindex/recrawl"
 	"urlserver/docindex/redis"
+	"urlserver/docindex/scoped"
 	"urlserver/frontier"
 	"urlserver/internal/clihelp"
 	"urlserver/internal/netguard"
@@ -133,6 +134,7 @@ type server struct {
 	// the embedded index, without what decides when to fetch again; nil: it is elsewhere
 	base   docindex.Store
 	crawls crawlControl
+	scopes *scoped.Store  // nil: the index is elsewhere
 	traces *otlp.Exporter // nil: trace.endpoint is not set
 	lines  *crawllog.Log  // nil: log.crawl is not set
 }
@@ -193,10 +195,18 @@ func (s *server) open(ctx context.Context, cfg configs.Config) (err error) {
 	s.admin = httpapi.New(httpapi.Config{
 		Daemon: s.daemon, Store: store, Token: string(cfg.HTTP.Token), Listen: cfg.HTTP.Listen,
 		Hosts: cfg.HTTP.Hosts, Log: s.log,
-		Actions: s.crawls.actions(), Crawls: s.crawls.lister(), CrawlChanges: s.crawls.changes(),
+		Scopes: s.scopeKeeper(), StopCrawl: s.crawls.stopID(), Actions: s.crawls.actions(), Crawls: s.crawls.lister(), CrawlChanges: s.crawls.changes(),
 		Kafka: s.crawls.figures(), More: s.collectors(), File: s.file, Recent: s.recent, Reload: s.askReload,
 	})
 	return nil
+}
+
+// scopeKeeper returns what keeps the scopes of crawls; nil: the index is elsewhere.
+func (s *server) scopeKeeper() httpapi.Scopes {
+	if s.scopes == nil {
+		return nil
+	}
+	return s.scopes
 }
 
 func (s *server) openSpiders(cfg configs.Spider) (err error) {
@@ -270,6 +280,8 @@ func (s *server) openIndex(all configs.Config) (index docindex.Source, store doc
 	default:
 		store = memory.New()
 	}
+	s.scopes = scoped.New(store)
+	store = s.scopes
 	s.base = store
 	store = refetching(store, cfg.RefetchAfter)
 	return store, store, nil
@@ -343,6 +355,9 @@ func (s *server) run(ctx context.Context) error {
 	helpers.Go(func() { s.reloads(rest) })
 	s.watchCerts(rest, &helpers)
 	helpers.Go(func() { s.sweepReservation(rest) })
+	if s.scopes != nil {
+		helpers.Go(func() { s.scopes.Run(rest, s.log) })
+	}
 	if s.traces != nil {
 		helpers.Go(func() { s.traces.Run(rest) })
 	}

@@ -10,6 +10,7 @@ import (
 	"urlserver/crawlcontrol"
 	"urlserver/crawlcontrol/kafka"
 	"urlserver/docindex"
+	"urlserver/internal/scope"
 )
 
 // crawls is a store of which a test decides whether it works.
@@ -62,6 +63,10 @@ func (c *crawls) Submit(_ context.Context, p *docindex.Puts) (docindex.PutResult
 		p.SetVerdict(i, docindex.New)
 	}
 	return docindex.PutResult{New: p.Len()}, nil
+}
+
+func (c *crawls) Widen(context.Context, string, func(scope.Scope, bool) (scope.Scope, error)) error {
+	return nil
 }
 
 func (c *crawls) Survey(_ context.Context, id docindex.CrawlID, _ int) (docindex.PendingReport, error) {

@@ -6,6 +6,7 @@ import (
 	"urlserver/docindex"
 	"urlserver/docindex/internal/crawlstats"
 	"urlserver/docindex/internal/embedded"
+	"urlserver/internal/weburl"
 )
 
 // partition counts the documents that a crawl has of a registered domain in a queue. Each document
@@ -82,7 +83,7 @@ func (s *Store) enterCrawlLocked(queue uint32, p *docindex.Put) uint32 {
 	if len(host) == 0 {
 		host = s.base.Sched.Key(queue)
 	}
-	d := s.crawls.stats.Enter(b, crawlstats.Registered(string(host)), 1)
+	d := s.crawls.stats.Enter(b, weburl.Domain(string(host)), 1)
 	no := s.crawls.of[partitionKey{queue, d}]
 	if no == 0 {
 		no = s.newPartition(queue, d)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"urlserver/docindex/internal/ndjson"
+	"urlserver/internal/scope"
 
 	"urlserver/docindex"
 )
@@ -32,11 +33,14 @@ const (
 
 // uploadAnswer counts the lines of an upload.
 type uploadAnswer struct {
-	New     int      `json:"new"`
-	Known   int      `json:"known"`
-	Invalid int      `json:"invalid"`
-	Dropped int      `json:"dropped,omitempty"` // their crawls were stopped or have expired
-	Errors  []string `json:"errors"`
+	New     int `json:"new"`
+	Known   int `json:"known"`
+	Invalid int `json:"invalid"`
+	Dropped int `json:"dropped,omitempty"` // their crawls were stopped or have expired
+	// not in the scopes of their crawls, and these by the rule that refused them
+	OutOfScope int            `json:"out_of_scope"`
+	Rules      map[string]int `json:"rules"`
+	Errors     []string       `json:"errors"`
 }
 
 // brokenUpload is the answer if the body broke off: what came before is stored.
@@ -48,6 +52,7 @@ type brokenUpload struct {
 // upload stores lines in batches as they come.
 type upload struct {
 	store  Store
+	crawl  []byte // of lines that name none
 	puts   docindex.Puts
 	number []int // line numbers of puts
 	answer uploadAnswer
@@ -55,7 +60,7 @@ type upload struct {
 
 // serveURLs stores any number of URLs. It counts and names invalid lines, and stores the others.
 func serveURLs(store Store, w http.ResponseWriter, r *http.Request, body io.Reader) error {
-	up := upload{store: store, answer: uploadAnswer{Errors: []string{}}}
+	up := upload{store: store, crawl: []byte(r.URL.Query().Get("crawl")), answer: uploadAnswer{Rules: map[string]int{}, Errors: []string{}}}
 	if err := up.readAll(r, body); err != nil {
 		answerJSON(w, statusOf(err), brokenUpload{failure{err.Error()}, up.answer})
 		return nil
@@ -95,6 +100,9 @@ func (u *upload) add(number int, line []byte, parse func([]byte) (docindex.Put, 
 		return
 	}
 	p, err := parse(line)
+	if len(p.Crawl) == 0 && len(p.Via) == 0 {
+		p.Crawl = u.crawl
+	}
 	if err == nil {
 		err = u.puts.Add(p)
 	}
@@ -118,6 +126,7 @@ func (u *upload) flush(r *http.Request) error {
 	u.answer.New += res.New
 	u.answer.Known += res.Known
 	u.answer.Dropped += res.Dropped
+	u.outOfScope(&res)
 	for _, refusal := range res.Refused {
 		u.invalid(u.number[refusal.Index], refusal.Err)
 	}
@@ -127,6 +136,16 @@ func (u *upload) flush(r *http.Request) error {
 		return fmt.Errorf("urls: %w", err)
 	}
 	return nil
+}
+
+// outOfScope counts what is not in scope.
+func (u *upload) outOfScope(res *docindex.PutResult) {
+	u.answer.OutOfScope += res.OutOfScope
+	for rule, n := range res.Rules {
+		if n > 0 {
+			u.answer.Rules[scope.Rule(rule).String()] += n
+		}
+	}
 }
 
 // lineParser chooses how to parse lines: as NDJSON or text/plain if the type says so. With any
@@ -165,7 +184,8 @@ func ParsePut(line []byte) (docindex.Put, error) {
 		return docindex.Put{}, fmt.Errorf("depth is %d; it has to be 0 or more", d.Depth)
 	}
 	put := docindex.Put{URL: d.URL, DocID: d.DocID, Priority: d.Priority, Crawl: d.Crawl, Key: d.Key,
-		Metadata: d.Metadata, Unique: d.Unique, Depth: uint16(min(d.Depth, math.MaxUint16))}
+		Metadata: d.Metadata, Unique: d.Unique, Depth: uint16(min(d.Depth, math.MaxUint16)),
+		Via: d.Via}
 	if put.Payload, err = docindex.DecodePayload(d.Payload); err != nil {
 		return docindex.Put{}, err
 	}

@@ -3,6 +3,7 @@ package memory
 import (
 	"urlserver/docindex"
 	"urlserver/docindex/internal/crawlstats"
+	"urlserver/internal/weburl"
 )
 
 // crawlMembers has the counts of crawls and lists of their documents. A document without a crawl
@@ -39,7 +40,7 @@ func (l *crawlMembers) join(doc uint32, id docindex.CrawlID, host string) {
 	for int(doc) >= len(l.members) {
 		l.members = append(l.members, make([]member, max(64, len(l.members)/4))...)
 	}
-	d := l.Enter(b, crawlstats.Registered(host), 1)
+	d := l.Enter(b, weburl.Domain(host), 1)
 	if d.No == 0 {
 		l.number(d)
 	}

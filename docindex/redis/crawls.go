@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"urlserver/docindex"
-	"urlserver/docindex/internal/crawlstats"
 	"urlserver/docindex/internal/embedded"
+	"urlserver/internal/weburl"
 )
 
 var _ docindex.Crawls = (*Store)(nil)
@@ -48,7 +48,7 @@ func membershipOf(metadata, url []byte) []string {
 	}
 	domain := ""
 	if host := docindex.HostOf(url); len(host) > 0 {
-		domain = crawlstats.Registered(string(host))
+		domain = weburl.Domain(string(host))
 	}
 	return []string{whoOf(id.Spider, id.App), domain, decimal(min(expires, maxSeconds))}
 }

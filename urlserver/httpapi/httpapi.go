@@ -55,6 +55,9 @@ type Config struct {
 	Reload  func(context.Context) (Reloaded, error) // reads the settings file again; nil: there is none
 	Actions Actions                                 // crawl control; nil: the store keeps no crawls
 	Crawls  docindex.CrawlLister                    // lists crawls; nil: the store cannot
+	Scopes  Scopes                                  // of crawls; nil: the index keeps none
+	// StopCrawl stops all with a crawl ID for good; needed with Scopes
+	StopCrawl func(ctx context.Context, crawl string) error
 	// CrawlChanges counts submitted, stopped and expired crawls, so a list from before a change is
 	// not shown again. nil: nothing counts them.
 	CrawlChanges func() uint64
@@ -74,6 +77,8 @@ type Server struct {
 	runtime   *prometheus.Registry
 	actions   Actions
 	crawls    *kept[string, crawlList] // by a part of names; nil: the store lists none
+	scopes    Scopes                   // nil: the index keeps none
+	stopCrawl func(ctx context.Context, crawl string) error
 	hostLists *kept[hostQuery, hostList]
 	totals    totals
 	kafka     func() crawlcontrol.KafkaCounts
@@ -98,6 +103,8 @@ func New(cfg Config) *Server {
 		runtime:   runtimeMetrics(cfg.More),
 		file:      cfg.File,
 		actions:   cfg.Actions,
+		scopes:    cfg.Scopes,
+		stopCrawl: cfg.StopCrawl,
 		cross:     http.NewCrossOriginProtection(),
 		kafka:     cfg.Kafka,
 		reload:    cfg.Reload,

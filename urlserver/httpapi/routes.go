@@ -24,23 +24,25 @@ type handler func(w http.ResponseWriter, r *http.Request) error
 func (s *Server) routeTable() *http.ServeMux {
 	mux := http.NewServeMux()
 	for pattern, m := range map[string]methods{
-		"/{$}":                    {http.MethodGet: s.serveDashboard},
-		loginPath:                 {http.MethodGet: s.serveLogin, http.MethodPost: s.login},
-		"/logout":                 {http.MethodPost: s.logout},
-		assetsPath + "{file}":     {http.MethodGet: serveAsset},
-		"/healthz":                {http.MethodGet: s.serveHealth},
-		"/readyz":                 {http.MethodGet: s.serveReady},
-		"/metrics":                {http.MethodGet: s.serveMetrics},
-		"/api/status":             {http.MethodGet: s.serveStatus},
-		"/api/slots":              {http.MethodGet: s.serveSlots},
-		"/api/slots/map":          {http.MethodGet: s.serveMap},
-		"/api/slots/{slot}":       {http.MethodGet: s.serveSlot},
-		"/api/top":                {http.MethodGet: s.serveTop},
-		"/api/live":               {http.MethodGet: s.serveLive},
-		"/api/history":            {http.MethodGet: s.serveHistory},
-		"/api/warnings":           {http.MethodGet: s.serveWarnings},
-		"/api/settings":           {http.MethodGet: s.serveSettings},
-		"/api/crawls":             {http.MethodGet: s.serveCrawls},
+		"/{$}":                {http.MethodGet: s.serveDashboard},
+		loginPath:             {http.MethodGet: s.serveLogin, http.MethodPost: s.login},
+		"/logout":             {http.MethodPost: s.logout},
+		assetsPath + "{file}": {http.MethodGet: serveAsset},
+		"/healthz":            {http.MethodGet: s.serveHealth},
+		"/readyz":             {http.MethodGet: s.serveReady},
+		"/metrics":            {http.MethodGet: s.serveMetrics},
+		"/api/status":         {http.MethodGet: s.serveStatus},
+		"/api/slots":          {http.MethodGet: s.serveSlots},
+		"/api/slots/map":      {http.MethodGet: s.serveMap},
+		"/api/slots/{slot}":   {http.MethodGet: s.serveSlot},
+		"/api/top":            {http.MethodGet: s.serveTop},
+		"/api/live":           {http.MethodGet: s.serveLive},
+		"/api/history":        {http.MethodGet: s.serveHistory},
+		"/api/warnings":       {http.MethodGet: s.serveWarnings},
+		"/api/settings":       {http.MethodGet: s.serveSettings},
+		"/api/crawls":         {http.MethodGet: s.serveCrawls},
+		"/api/crawls/{crawl}": {http.MethodGet: s.serveCrawl, http.MethodPut: s.setCrawl,
+			http.MethodDelete: s.endCrawl},
 		"/api/hosts":              {http.MethodGet: s.serveHosts},
 		"/api/hosts/{host}":       {http.MethodGet: s.serveHost},
 		"/api/hosts/{host}/block": {http.MethodPost: s.serveBlock},
@@ -147,9 +149,14 @@ func readJSON(w http.ResponseWriter, r *http.Request, v any) error {
 	if err != nil {
 		return badRequestf("body: %v", err)
 	}
+	return decodeJSON(text, v)
+}
+
+// decodeJSON reads exactly one JSON object into v.
+func decodeJSON(text []byte, v any) error {
 	in := json.NewDecoder(strings.NewReader(string(text)))
 	in.DisallowUnknownFields()
-	err = in.Decode(v)
+	err := in.Decode(v)
 	if kind, wrong := errors.AsType[*json.UnmarshalTypeError](err); wrong && kind.Field == "" {
 		return badRequestf("body: a JSON %s; an object is wanted", kind.Value)
 	}

@@ -21,8 +21,9 @@ type Document struct {
 	Metadata []byte // JSON of any kind, as it stood in the line
 	Payload  []byte // base64, not checked
 
-	// The rest is of puts alone, and so is PutError: what is wrong with unique, depth and due.
+	// The rest is of puts alone, and so is PutError: what is wrong with unique, depth, due and via.
 	Unique   []byte
+	Via      []byte // a DOC_ID, as DocID
 	Due      []byte
 	Depth    int32 // saturated
 	PutError error
@@ -46,6 +47,9 @@ func fastDocument(line []byte) (d Document, ok bool) {
 		switch string(key) {
 		case "doc_id":
 			d.DocID = v.text
+			continue
+		case "via":
+			d.Via = v.text
 			continue
 		case "priority":
 			if d.Priority, ok = saturated(v.text); v.quoted || !ok {
@@ -101,22 +105,24 @@ func slowDocument(line []byte) (d Document, err error) {
 		Unique   json.RawMessage `json:"unique"`
 		Depth    json.RawMessage `json:"depth"`
 		Due      json.RawMessage `json:"due"`
+		Via      json.RawMessage `json:"via"`
 	}
 	if err := json.Unmarshal(line, &raw); err != nil {
 		return d, fmt.Errorf("not a JSON object: %w", err)
 	}
 	var errs [5]error
-	d.DocID, errs[0] = idOf(raw.DocID)
+	d.DocID, errs[0] = idOf("doc_id", raw.DocID)
 	d.URL, errs[1] = textOf("url", raw.URL)
 	d.Priority, errs[2] = integerOf("priority", raw.Priority)
 	d.Crawl, errs[3] = textOf("crawl", raw.Crawl)
 	d.Key, errs[4] = textOf("key", raw.Key)
 	d.SpiderID, _ = textOf("spiderid", raw.SpiderID) // anything but a string counts as absent
-	var bad [4]error
+	var bad [5]error
 	d.Payload, bad[0] = textOf("payload", raw.Payload)
 	d.Unique, bad[1] = textOf("unique", raw.Unique)
 	d.Depth, bad[2] = integerOf("depth", raw.Depth)
 	d.Due, bad[3] = textOf("due", raw.Due)
+	d.Via, bad[4] = idOf("via", raw.Via)
 	d.PutError = cmp.Or(bad[:]...)
 	if !absent(raw.Metadata) {
 		d.Metadata = raw.Metadata
@@ -127,13 +133,13 @@ func slowDocument(line []byte) (d Document, err error) {
 // absent reports whether a member is missing or null.
 func absent(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
-func idOf(raw json.RawMessage) ([]byte, error) {
+func idOf(name string, raw json.RawMessage) ([]byte, error) {
 	if n := integer(raw); n > 0 && n == len(raw) {
 		return raw, nil
 	}
-	text, err := textOf("doc_id", raw)
+	text, err := textOf(name, raw)
 	if err != nil {
-		return nil, errors.New("doc_id is neither a string nor an integer")
+		return nil, fmt.Errorf("%s is neither a string nor an integer", name)
 	}
 	return text, nil
 }

@@ -87,7 +87,7 @@ func slowOutcome(line []byte) (o Outcome, err error) {
 		return o, fmt.Errorf("not a JSON object: %w", err)
 	}
 	var errs [7]error
-	o.DocID, errs[0] = idOf(raw.DocID)
+	o.DocID, errs[0] = idOf("doc_id", raw.DocID)
 	o.URL, errs[1] = textOf("url", raw.URL)
 	o.Word, errs[2] = textOf("outcome", raw.Outcome)
 	o.Status, errs[3] = countOf("status", raw.Status)

@@ -1,4 +1,4 @@
-package crawlstats
+package weburl
 
 import (
 	"net/netip"
@@ -7,9 +7,9 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// Registered returns the registered domain of a host by the public suffix list. An IP address, or a
+// Domain returns the registered domain of a host by the public suffix list. An IP address, or a
 // host without one, is returned as it is.
-func Registered(host string) string {
+func Domain(host string) string {
 	host = strings.TrimSuffix(host, ".")
 	if _, err := netip.ParseAddr(host); err == nil {
 		return host

@@ -1,0 +1,106 @@
+package crawlcontrol
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"urlserver/docindex"
+	"urlserver/internal/scope"
+)
+
+// bounds is what a request to crawl says of the scope of its crawl. It is in Scrapy Cluster's names;
+// a field that a request leaves out says nothing.
+type bounds struct {
+	scope.Scope
+	depthGiven bool
+}
+
+// scopeFields are the names of a scope's members in a request.
+var scopeFields = map[string]string{
+	"domains": "allowed_domains", "allow": "allow_regex", "deny": "deny_regex",
+	"deny_extensions": "deny_extensions", "max_depth": "maxdepth", "max_pages_domain": "domain_max_pages",
+}
+
+// boundsOf returns the bounds in a request's fields. An error names the field.
+func boundsOf(v values) (b bounds, err error) {
+	depth := int(v["maxdepth"].number)
+	b.depthGiven = v["maxdepth"].given
+	b.Scope, err = scope.Scope{
+		Domains: v["allowed_domains"].list, Allow: v["allow_regex"].list, Deny: v["deny_regex"].list,
+		DenyExtensions: v["deny_extensions"].list, MaxDepth: &depth,
+		MaxPagesDomain: v["domain_max_pages"].number,
+	}.Normal()
+	if f, ok := errors.AsType[*scope.Fault](err); ok {
+		named := *f
+		named.Member = scopeFields[f.Member]
+		return b, fmt.Errorf("crawl: %w", &named)
+	}
+	return b, err
+}
+
+// addTo returns the scope of a crawl after a request to crawl another URL of it. What the request
+// says widens it: lists are joined, numbers become the larger ones. A list that the crawl does not
+// have stays away, since without it the scope is wider. Denied patterns and extensions count for
+// the whole crawl from then on.
+func (b *bounds) addTo(now scope.Scope, known bool) scope.Scope {
+	if !known {
+		return b.Scope
+	}
+	widen := func(to *[]string, by []string) {
+		if len(*to) > 0 {
+			*to = slices.Concat(*to, by)
+		}
+	}
+	widen(&now.Domains, b.Domains)
+	widen(&now.Allow, b.Allow)
+	now.Deny = slices.Concat(now.Deny, b.Deny)
+	now.DenyExtensions = slices.Concat(now.DenyExtensions, b.DenyExtensions)
+	if b.depthGiven && now.MaxDepth != nil && *b.MaxDepth > *now.MaxDepth {
+		now.MaxDepth = b.MaxDepth
+	}
+	if now.MaxPagesDomain > 0 {
+		now.MaxPagesDomain = max(now.MaxPagesDomain, b.MaxPagesDomain)
+	}
+	return now
+}
+
+// scopeStore is a store whose crawls have scopes.
+type scopeStore interface {
+	Widen(ctx context.Context, id string, add func(scope.Scope, bool) (scope.Scope, error)) error
+	StopCrawlID(ctx context.Context, id string) error
+}
+
+// Widen implements [Crawls.Widen].
+func (k *Controller) Widen(
+	ctx context.Context, crawl string, add func(scope.Scope, bool) (scope.Scope, error),
+) error {
+	if s, ok := k.store.(scopeStore); ok {
+		return s.Widen(ctx, crawl, add)
+	}
+	return nil
+}
+
+// maxNamesakes is how many crawls with one crawl ID StopID stops.
+const maxNamesakes = 10_000
+
+// StopID stops all crawls with a crawl ID, of whatever application and spider, and documents with
+// that crawl ID that belong to no application.
+func (k *Controller) StopID(ctx context.Context, crawl string) error {
+	if s, ok := k.store.(scopeStore); ok {
+		if err := s.StopCrawlID(ctx, crawl); err != nil {
+			return err
+		}
+	}
+	all, _, err := k.store.ListCrawls(ctx, crawl, maxNamesakes)
+	for _, c := range all {
+		if c.Crawl != crawl || c.App == "" || c.Stopped || err != nil {
+			continue
+		}
+		if _, err = k.end(ctx, c.CrawlID, docindex.Stopped); err == nil {
+			k.AcknowledgeStop(ctx, c.CrawlID)
+		}
+	}
+	return err
+}

@@ -1,0 +1,122 @@
+package scoped
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"urlserver/docindex"
+	"urlserver/internal/scope"
+)
+
+// Settings is what is kept of a crawl.
+type Settings struct {
+	Scope  scope.Scope `json:"scope"`
+	Weight float64     `json:"weight"` // of its turns among crawls
+
+	Changed bool `json:"changed,omitempty"` // documents may be stored that are not in scope
+	Review  bool `json:"review,omitempty"`  // they are being looked at
+	Stopped bool `json:"stopped,omitempty"` // for good
+
+	Submitted bool `json:"submitted,omitempty"` // by crawl control, which lists its crawls itself
+}
+
+// MaxWeight is the largest weight.
+const MaxWeight = 1000
+
+// ErrWeight says why a weight is refused.
+var ErrWeight = fmt.Errorf("weight: it has to be above 0 and at most %d", MaxWeight)
+
+// normal returns the settings in their one form.
+func (s Settings) normal() (Settings, error) {
+	if s.Weight == 0 {
+		s.Weight = 1
+	}
+	if !(s.Weight > 0 && s.Weight <= MaxWeight) {
+		return s, fmt.Errorf("%w: %v", ErrWeight, s.Weight)
+	}
+	var err error
+	if s.Scope, err = s.Scope.Normal(); err != nil {
+		return s, fmt.Errorf("scope.%w", err)
+	}
+	return s, nil
+}
+
+// crawl is a crawl with settings. All but tally does not change.
+type crawl struct {
+	Settings
+	text  string       // the settings as they are kept
+	rules *scope.Rules // nil: everything is in scope
+	tally *tally
+}
+
+// tally counts documents of a crawl, as long as this process lives.
+type tally struct {
+	refused [scope.RuleCount]atomic.Uint64 // by rule: not taken, or ended
+
+	mu      sync.Mutex       // guards all below; held for memory work only
+	counted bool             // taken is known
+	taken   int64            // documents of the crawl, and places that puts have reserved
+	domains map[string]int64 // likewise by registered domain; nil: not known
+}
+
+// newCrawlLocked returns a crawl from its kept settings. What cannot be read, because a later
+// program has written it, refuses everything: so nothing is fetched that should not be.
+func (s *Store) newCrawlLocked(text string) *crawl {
+	c := &crawl{text: text, tally: &tally{}}
+	if err := json.Unmarshal([]byte(text), &c.Settings); err != nil {
+		c.Changed, c.rules = true, unreadable
+		return c
+	}
+	if c.Scope.Empty() {
+		return c
+	}
+	key := string(c.Scope.Text())
+	if c.rules = s.rules[key]; c.rules != nil {
+		return c
+	}
+	rules, err := scope.Compile(c.Scope)
+	if err != nil {
+		rules, c.Changed = unreadable, true
+	}
+	if len(s.rules) >= maxRules {
+		clear(s.rules)
+	}
+	c.rules, s.rules[key] = rules, rules
+	return c
+}
+
+// unreadable has nothing in scope.
+var unreadable = func() *scope.Rules {
+	rules, _ := scope.Compile(scope.Scope{Allow: []string{`$^`}}) // it is good
+	return rules
+}()
+
+// check returns the rule that refuses a document.
+func (c *crawl) check(url, host []byte, depth uint16, now int64) scope.Rule {
+	if c == nil || c.rules == nil {
+		return scope.InScope
+	}
+	return c.rules.Check(url, host, int(depth), now)
+}
+
+// limited reports whether the number of its documents is limited.
+func (c *crawl) limited() bool {
+	return c != nil && c.rules != nil && c.Scope.MaxPages+c.Scope.MaxPagesDomain > 0
+}
+
+// rechecked reports whether its documents are looked at before they are handed out.
+func (c *crawl) rechecked(now int64) bool {
+	return c != nil && (c.Changed || c.Stopped || c.rules != nil && c.rules.Over(now))
+}
+
+// ends returns the outcome of a stored document that is not to be fetched; ok is false for one that
+// is.
+func (c *crawl) ends(url, host []byte, depth uint16, now int64) (kind docindex.Kind, rule scope.Rule, ok bool) {
+	if c.Stopped {
+		return docindex.Stopped, 0, true
+	}
+	rule = c.check(url, host, depth, now)
+	return docindex.OutOfScope, rule, rule != scope.InScope
+}

@@ -1,0 +1,197 @@
+package scoped
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"urlserver/docindex"
+	"urlserver/internal/scope"
+)
+
+// Put is [docindex.Putter.Put]. A URL that is not in the scope of its crawl gets the verdict Outside,
+// unless it is known and the Put is an Update. One of a crawl that was stopped is Dropped.
+//
+// A URL with Via belongs to the crawl and the owner of that document, and is one link deeper.
+func (s *Store) Put(ctx context.Context, p *docindex.Puts) (res docindex.PutResult, err error) {
+	if err := s.ready(ctx); err != nil {
+		return res, err
+	}
+	b := batch{s: s, p: p, res: &res, now: s.now()}
+	if p, err = b.resolve(ctx); err != nil {
+		return res, err
+	}
+	if !s.some.Load() && b.p == p && len(b.refusals) == 0 {
+		return s.Store.Put(ctx, p)
+	}
+	return res, b.put(ctx, p)
+}
+
+// batch is one call of Put.
+type batch struct {
+	s        *Store
+	p        *docindex.Puts // the caller's
+	res      *docindex.PutResult
+	now      int64
+	pages    map[string]*docindex.Document // by DOC_ID; nil: there is none
+	refusals map[int]struct{}              // URLs whose page is not known
+	name     string                        // of last
+	last     *crawl
+	asked    bool // name and last are set
+}
+
+// crawl returns the crawl of a URL.
+func (b *batch) crawl(id []byte) *crawl {
+	if !b.asked || b.name != string(id) {
+		b.name, b.last, b.asked = string(id), b.s.find(id), true
+	}
+	return b.last
+}
+
+// resolve returns the Puts with what their pages say. It returns the caller's if no URL has a page.
+// URLs whose page is not known are refused.
+func (b *batch) resolve(ctx context.Context) (*docindex.Puts, error) {
+	if !b.p.HasVia() {
+		return b.p, nil
+	}
+	b.pages, b.refusals = map[string]*docindex.Document{}, map[int]struct{}{}
+	out := &docindex.Puts{}
+	for i := range b.p.Len() {
+		put, host := b.p.At(i)
+		if len(put.Via) > 0 {
+			page, err := b.page(ctx, put.Via)
+			if err != nil {
+				return nil, err
+			}
+			if err := put.From(page); err != nil {
+				b.refuse(i, err)
+			}
+		}
+		out.AddChecked(put, host)
+	}
+	return out, nil
+}
+
+func (b *batch) refuse(i int, err error) {
+	b.refusals[i] = struct{}{}
+	b.p.SetVerdict(i, docindex.Refused)
+	b.res.Refused = append(b.res.Refused, docindex.Refusal{Index: i, Err: err})
+}
+
+// page returns the document with a DOC_ID, or nil.
+func (b *batch) page(ctx context.Context, id []byte) (*docindex.Document, error) {
+	if page, known := b.pages[string(id)]; known {
+		return page, nil
+	}
+	doc, err := b.s.Store.Document(ctx, id)
+	switch {
+	case err == nil:
+		b.pages[string(id)] = &doc
+	case errors.Is(err, docindex.ErrUnknown):
+		b.pages[string(id)] = nil
+	default:
+		return nil, fmt.Errorf("the page of a link: %w", err)
+	}
+	return b.pages[string(id)], nil
+}
+
+// put stores what is in scope of p, which has the caller's URLs in their order.
+func (b *batch) put(ctx context.Context, p *docindex.Puts) error {
+	in := make([]int, 0, p.Len())
+	limited := false
+	for i := range p.Len() {
+		if _, refused := b.refusals[i]; refused {
+			continue
+		}
+		put, host := p.At(i)
+		c := b.crawl(put.Crawl)
+		ok, err := b.takes(ctx, c, i, &put, host)
+		if err != nil {
+			return err
+		}
+		if ok {
+			in = append(in, i)
+			limited = limited || c.limited() && put.Due != docindex.Never
+		}
+	}
+	switch {
+	case limited:
+		return b.putLimited(ctx, p, in)
+	case len(in) == p.Len() && p == b.p:
+		res, err := b.s.Store.Put(ctx, p)
+		*b.res = res
+		return err
+	}
+	return b.putSome(ctx, p, in)
+}
+
+// takes reports whether a URL may be stored, as far as that does not depend on counts. If not, its
+// verdict is set.
+func (b *batch) takes(
+	ctx context.Context, c *crawl, i int, put *docindex.Put, host []byte,
+) (bool, error) {
+	if c == nil {
+		return true, nil
+	}
+	rule := scope.InScope
+	if !c.Stopped {
+		if rule = c.check(put.URL, host, put.Depth, b.now); rule == scope.InScope {
+			return true, nil
+		}
+	}
+	if put.Update {
+		if known, err := b.isKnown(ctx, put, host); known || err != nil {
+			return known, err
+		}
+	}
+	if c.Stopped {
+		b.p.SetVerdict(i, docindex.Dropped)
+		b.res.Dropped++
+		return false, nil
+	}
+	b.outside(i, c, rule)
+	return false, nil
+}
+
+// isKnown reports whether the store has a document of a URL's crawl and key with the same URL.
+func (b *batch) isKnown(ctx context.Context, put *docindex.Put, host []byte) (bool, error) {
+	queue := docindex.Scope{Crawl: put.Crawl, Key: put.Key}
+	if len(queue.Key) == 0 {
+		queue.Key = host
+	}
+	_, err := b.s.Store.Find(ctx, queue, put.URL)
+	if errors.Is(err, docindex.ErrUnknown) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// outside refuses a URL by a rule.
+func (b *batch) outside(i int, c *crawl, rule scope.Rule) {
+	b.p.SetVerdict(i, docindex.Outside)
+	b.res.OutOfScope++
+	b.res.Rules[rule]++
+	c.tally.refused[rule].Add(1)
+}
+
+// putSome stores some URLs of p and sets the verdicts of the caller's.
+func (b *batch) putSome(ctx context.Context, p *docindex.Puts, which []int) error {
+	if len(which) == 0 {
+		return nil
+	}
+	var some docindex.Puts
+	for _, i := range which {
+		some.AddFrom(p, i)
+	}
+	res, err := b.s.Store.Put(ctx, &some)
+	for j, i := range which {
+		b.p.SetVerdict(i, some.Verdict(j))
+	}
+	b.res.New += res.New
+	b.res.Known += res.Known
+	b.res.Dropped += res.Dropped
+	for _, r := range res.Refused {
+		b.res.Refused = append(b.res.Refused, docindex.Refusal{Index: which[r.Index], Err: r.Err})
+	}
+	return err
+}

@@ -1,0 +1,215 @@
+// Package scoped keeps crawls in their scopes: a store that refuses what is put for a crawl and not
+// in its scope, and ends what is stored already when the scope changes.
+//
+// Scopes are kept by the store within, as settings of crawls. The decision is made here, for all
+// stores alike.
+package scoped
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"urlserver/docindex"
+	"urlserver/internal/scope"
+)
+
+// Store is a store whose crawls have scopes. Use New. It is safe for concurrent use if the store
+// within is.
+type Store struct {
+	docindex.Store
+	shared bool          // by several daemons
+	now    func() int64  // seconds since 1970
+	turn   chan struct{} // a semaphore of one: who has it reads or writes settings
+	wake   chan struct{} // holds one while Run may have something to review
+	loaded atomic.Int64  // when settings were read last, ms since 1970; 0: never
+	some   atomic.Bool   // there are crawls with settings
+
+	version uint64 // of the settings that were read last; whoever has turn uses it
+
+	mu      sync.RWMutex // guards all below; held for memory work only
+	crawls  map[string]*crawl
+	rules   map[string]*scope.Rules // by JSON of scopes: many crawls have equal ones
+	timed   map[string]*crawl       // of crawls, those whose scope has an end
+	reviews map[string]struct{}     // crawls whose stored documents are to be looked at again
+	recalls []func(*docindex.Outcomes)
+}
+
+// sharedStore is a store of several daemons: the settings of crawls may change elsewhere, and
+// OnStop has what crawl control needs.
+type sharedStore interface {
+	OnStop(cancel func(context.Context, *docindex.Outcomes) (ended int, err error))
+}
+
+const (
+	reread   = time.Second // how often a shared store is asked whether settings have changed
+	maxRules = 10_000      // rules that are remembered by their scope
+)
+
+// New returns a store over another one, which it uses for everything else.
+func New(store docindex.Store) *Store {
+	_, shared := store.(sharedStore)
+	s := &Store{
+		Store: store, shared: shared, now: func() int64 { return time.Now().Unix() },
+		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1),
+		crawls: map[string]*crawl{}, rules: map[string]*scope.Rules{}, timed: map[string]*crawl{},
+		reviews: map[string]struct{}{},
+	}
+	return s
+}
+
+// OnStop passes on what crawl control says to a store of several daemons.
+func (s *Store) OnStop(cancel func(context.Context, *docindex.Outcomes) (ended int, err error)) {
+	if of, ok := s.Store.(sharedStore); ok {
+		of.OnStop(cancel)
+	}
+}
+
+// OnRecall is [docindex.Hooks.OnRecall]. recall is also called with documents that the slots have
+// and that are no longer in scope. They come back, and end when they are handed out again.
+func (s *Store) OnRecall(recall func(*docindex.Outcomes)) {
+	s.mu.Lock()
+	s.recalls = append(s.recalls, recall)
+	s.mu.Unlock()
+	s.Store.OnRecall(recall)
+}
+
+// Delete is [docindex.Frontier.Delete]. A deleted crawl has no settings, except one that was
+// stopped: it stays stopped.
+func (s *Store) Delete(ctx context.Context, of docindex.Scope) (int, error) {
+	n, err := s.Store.Delete(ctx, of)
+	if err != nil || s.ready(ctx) != nil {
+		return n, err
+	}
+	if c := s.find(of.Crawl); c != nil && len(of.Key) == 0 && !c.Stopped {
+		return n, s.change(ctx, idOf(of.Crawl), func(*Settings) (remove bool, err error) { return true, nil })
+	}
+	s.recount(of.Crawl)
+	return n, nil
+}
+
+// Purge is [docindex.Frontier.Purge].
+func (s *Store) Purge(ctx context.Context, of docindex.Scope, before time.Time) (int, error) {
+	defer s.recount(of.Crawl)
+	return s.Store.Purge(ctx, of, before)
+}
+
+// ready makes sure that the settings are known. Those of a shared store are read again once in a
+// while; if that fails, those that are known count.
+func (s *Store) ready(ctx context.Context) error {
+	last, now := s.loaded.Load(), time.Now().UnixMilli()
+	if last != 0 && (!s.shared || now-last < reread.Milliseconds()) {
+		return nil
+	}
+	select {
+	case s.turn <- struct{}{}:
+	default:
+		if last != 0 {
+			return nil // somebody else reads them
+		}
+		select {
+		case s.turn <- struct{}{}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	defer func() { <-s.turn }()
+	if s.loaded.Load() != last {
+		return nil
+	}
+	if err := s.read(ctx); err != nil && last == 0 {
+		return err
+	}
+	s.loaded.Store(now)
+	return nil
+}
+
+// read reads the settings if they have changed. The caller has turn.
+func (s *Store) read(ctx context.Context) error {
+	texts := map[string]string{}
+	version, err := s.Store.CrawlSettings(ctx, s.version, func(crawl string, text []byte) {
+		texts[crawl] = string(text)
+	})
+	if err != nil || version == s.version {
+		return err
+	}
+	first := s.version == 0
+	s.version = version
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id := range s.crawls {
+		if _, there := texts[id]; !there {
+			s.installLocked(id, "", false)
+		}
+	}
+	for id, text := range texts {
+		s.installLocked(id, text, !first)
+	}
+	return nil
+}
+
+// installLocked makes settings count. With review, the documents of a crawl whose settings have
+// changed are looked at again, as are those whose review an earlier daemon did not finish.
+func (s *Store) installLocked(id, text string, review bool) {
+	old := s.crawls[id]
+	if old != nil && old.text == text {
+		return
+	}
+	delete(s.timed, id)
+	if text == "" {
+		delete(s.crawls, id)
+		s.some.Store(len(s.crawls) > 0)
+		return
+	}
+	c := s.newCrawlLocked(text)
+	if old != nil {
+		c.tally, review = old.tally, review && (c.rules != old.rules || c.Stopped != old.Stopped)
+	}
+	s.crawls[id] = c
+	s.some.Store(true)
+	if c.rules != nil && !c.rules.Scope.Until.IsZero() {
+		s.timed[id] = c
+	}
+	if c.Changed && review || c.Review {
+		s.reviews[id] = struct{}{}
+		s.hint()
+	}
+}
+
+// hint makes Run look for reviews.
+func (s *Store) hint() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// find returns the crawl with an ID, or nil if it has no settings. An empty ID is DEFAULT.
+func (s *Store) find(crawl []byte) *crawl {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if len(crawl) == 0 {
+		return s.crawls[docindex.DefaultCrawl]
+	}
+	return s.crawls[string(crawl)]
+}
+
+func idOf(crawl []byte) string {
+	if len(crawl) == 0 {
+		return docindex.DefaultCrawl
+	}
+	return string(crawl)
+}
+
+// queuesOf returns the scope, in the store's sense, of a crawl ID.
+func queuesOf(id string) docindex.Scope {
+	if id == docindex.DefaultCrawl {
+		return docindex.Scope{}
+	}
+	return docindex.Scope{Crawl: []byte(id)}
+}
+
+// ErrStopped says why a crawl gets no other scope.
+var ErrStopped = errors.New("the crawl was stopped, which is for good; begin another one")

@@ -1,0 +1,205 @@
+package scoped
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"urlserver/docindex"
+	"urlserver/internal/scope"
+)
+
+// Info is what is known of a crawl.
+type Info struct {
+	Settings
+	docindex.Counts
+	Refused [scope.RuleCount]uint64 // by rule, since this process began: not taken, or ended
+}
+
+// OutOfScope is how many documents of a crawl were not taken, or ended, because of its scope.
+func (i *Info) OutOfScope() (n uint64) {
+	for rule := 1; rule < scope.RuleCount; rule++ {
+		n += i.Refused[rule]
+	}
+	return n
+}
+
+// Crawl returns what is known of a crawl ID. It returns [docindex.ErrUnknown] for one that has
+// neither settings nor documents.
+func (s *Store) Crawl(ctx context.Context, id string) (i Info, err error) {
+	if err := s.ready(ctx); err != nil {
+		return i, err
+	}
+	of := queuesOf(id)
+	if i.Counts, err = s.Store.Count(ctx, &of); err != nil {
+		return i, err
+	}
+	c := s.find([]byte(id))
+	if c == nil {
+		if i.Queues == 0 {
+			return i, docindex.ErrUnknown
+		}
+		i.Settings, err = Settings{}.normal()
+		return i, err
+	}
+	i.Settings = c.Settings
+	for rule := range i.Refused {
+		i.Refused[rule] = c.tally.refused[rule].Load()
+	}
+	return i, nil
+}
+
+// SetCrawl sets scope and weight of a crawl ID. An error of a bad scope is a *[scope.Fault], and
+// changes nothing; ErrStopped: the crawl was stopped.
+func (s *Store) SetCrawl(ctx context.Context, id string, to Settings) error {
+	to, err := to.normal()
+	if err != nil {
+		return err
+	}
+	return s.change(ctx, id, func(now *Settings) (bool, error) {
+		now.Scope, now.Weight = to.Scope, to.Weight
+		return false, nil
+	})
+}
+
+// Widen changes the scope of a crawl ID by what a request to crawl says of it. add returns the scope
+// that follows from the present one, or false to leave it as it is.
+func (s *Store) Widen(ctx context.Context, id string, add func(scope.Scope, bool) (scope.Scope, error)) error {
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
+	var now Settings
+	c := s.find([]byte(id))
+	if c != nil {
+		now = c.Settings
+	}
+	to, err := add(now.Scope, c != nil)
+	if err != nil {
+		return err
+	}
+	if to, err = to.Normal(); err != nil || c != nil && (c.Stopped || string(to.Text()) == string(now.Scope.Text())) {
+		return err
+	}
+	return s.change(ctx, id, func(is *Settings) (bool, error) {
+		is.Submitted = true
+		is.Scope, err = add(is.Scope, s.find([]byte(id)) != nil)
+		return false, err
+	})
+}
+
+// StopCrawlID makes the store drop what is put for a crawl ID from now on. Its documents end as
+// stopped: those that are scheduled soon, the others instead of being sent.
+func (s *Store) StopCrawlID(ctx context.Context, id string) error {
+	return s.change(ctx, id, func(now *Settings) (bool, error) {
+		now.Stopped = true
+		return false, nil
+	})
+}
+
+// change changes the settings of a crawl ID. do changes what is there, or says to remove it.
+func (s *Store) change(ctx context.Context, id string, do func(*Settings) (remove bool, err error)) error {
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if err := s.read(ctx); err != nil {
+		return err
+	}
+	old, to := s.find([]byte(id)), Settings{Weight: 1}
+	if old != nil {
+		to = old.Settings
+	}
+	remove, err := do(&to)
+	if err != nil {
+		return err
+	}
+	text := []byte(nil)
+	if !remove {
+		if text, err = s.textOf(ctx, id, old, to); err != nil {
+			return err
+		}
+	}
+	if err := s.Store.SetCrawlSettings(ctx, id, text); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.installLocked(id, string(text), true)
+	return nil
+}
+
+// textOf returns settings as they are kept, after a change.
+func (s *Store) textOf(ctx context.Context, id string, old *crawl, to Settings) ([]byte, error) {
+	var err error
+	if to, err = to.normal(); err != nil {
+		return nil, err
+	}
+	was := scope.Scope{}
+	if old != nil {
+		was = old.Scope
+	}
+	if old != nil && old.Stopped && string(was.Text()) != string(to.Scope.Text()) {
+		return nil, ErrStopped
+	}
+	before, err := was.Normal()
+	if err != nil {
+		return nil, err
+	}
+	if string(before.Text()) != string(to.Scope.Text()) || to.Stopped && (old == nil || !old.Stopped) {
+		of := queuesOf(id)
+		n, err := s.Store.Count(ctx, &of)
+		if err != nil {
+			return nil, err
+		}
+		if n.Queues > 0 || old != nil { // a put may be on its way
+			to.Changed, to.Review = true, true
+		}
+	}
+	return json.Marshal(to)
+}
+
+// ListCrawls is [docindex.CrawlLister.ListCrawls]. Crawls that have settings and belong to no
+// application come last, by name.
+func (s *Store) ListCrawls(
+	ctx context.Context, text string, max int,
+) (some []docindex.CrawlState, all int, err error) {
+	if err := s.ready(ctx); err != nil {
+		return nil, 0, err
+	}
+	if some, all, err = s.Store.ListCrawls(ctx, text, max); err != nil {
+		return some, all, err
+	}
+	ids := s.unsubmitted(text)
+	all += len(ids)
+	for _, id := range ids {
+		if len(some) >= max {
+			break
+		}
+		i, err := s.Crawl(ctx, id)
+		if err != nil {
+			return some, all, err
+		}
+		some = append(some, docindex.CrawlState{CrawlID: docindex.CrawlID{Crawl: id}, Scheduled: i.Scheduled,
+			AtSlots: i.InTransit, Done: i.Completed, Stopped: i.Stopped, Why: docindex.Stopped})
+	}
+	return some, all, nil
+}
+
+// unsubmitted returns the crawl IDs that contain text and whose settings are not of crawl control.
+func (s *Store) unsubmitted(text string) (ids []string) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for id, c := range s.crawls {
+		if !c.Submitted && strings.Contains(id, text) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
