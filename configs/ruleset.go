@@ -57,9 +57,20 @@ type HostLimits struct {
 
 // RuleSet returns the rules of a valid configuration.
 func (c Config) RuleSet() *RuleSet {
-	s := newRuleSet(slices.Concat(c.Rules, c.knownShared()))
-	s.own = len(c.Rules)
-	for _, r := range s.rules {
+	s := &RuleSet{
+		rules: slices.Concat(c.Rules, c.knownShared()), own: len(c.Rules), exact: map[string]int{},
+		below: map[string]int{}, shared: map[string]*SharedNetwork{},
+	}
+	for i, r := range s.rules {
+		for _, pattern := range r.Hosts {
+			s.add(pattern, i+1)
+		}
+		for _, n := range r.Networks {
+			s.addresses.add(n, i+1)
+			if r.sitePace() != (Pace{}) || r.Block || r.Group != "" || r.saysNothing() {
+				s.sites.add(n, i+1)
+			}
+		}
 		if name := sharedName(r); r.Shared && s.shared[name] == nil {
 			site := r.sitePace().or(c.SitePace())
 			pace := Pace{sharedTimes * site.PerSec, sharedTimes * site.Concurrent}
@@ -83,26 +94,6 @@ func sharedName(r HostRule) string {
 		return r.Networks[0].String()
 	}
 	return r.Name
-}
-
-// NewRuleSet returns a RuleSet of valid rules.
-func NewRuleSet(rules []HostRule) *RuleSet { return newRuleSet(rules) }
-
-func newRuleSet(rules []HostRule) *RuleSet {
-	s := &RuleSet{rules: rules, own: len(rules), exact: map[string]int{}, below: map[string]int{},
-		shared: map[string]*SharedNetwork{}}
-	for i, r := range rules {
-		for _, pattern := range r.Hosts {
-			s.add(pattern, i+1)
-		}
-		for _, n := range r.Networks {
-			s.addresses.add(n, i+1)
-			if r.sitePace() != (Pace{}) || r.Block || r.Group != "" || r.saysNothing() {
-				s.sites.add(n, i+1)
-			}
-		}
-	}
-	return s
 }
 
 // networkRules finds the first rule for an address.
@@ -195,16 +186,7 @@ func familyOf(addr netip.Addr) int {
 	return 1
 }
 
-// Match returns the number, from 1, of the first rule that applies to a host, or NoRule. host is in
-// the form of a URL; a dot at its end is ignored. addr is the address that requests go to, or the
-// zero Addr.
-func (s *RuleSet) Match(host []byte, addr netip.Addr) (n int) {
-	if len(s.rules) == 0 {
-		return NoRule
-	}
-	return firstRule(s.byName(host), s.addresses.first(addr.Unmap().WithZone("")))
-}
-
+// byName returns the first rule that names a host, or NoRule. A dot at its end is ignored.
 func (s *RuleSet) byName(host []byte) (n int) {
 	host = bytes.TrimSuffix(host, []byte("."))
 	n = firstRule(s.all, s.exact[string(host)])

@@ -15,8 +15,16 @@ func nets(texts ...string) (all []netip.Prefix) {
 	return all
 }
 
+func ruleSet(rules []HostRule) *RuleSet { return Config{Rules: rules}.RuleSet() }
+
+// match returns the number of the first rule that applies to a host at an address, or NoRule.
+func match(s *RuleSet, host string, addr netip.Addr) int {
+	l := s.Limits([]byte(host), addr)
+	return firstRule(l.SiteRule, l.AddressRule)
+}
+
 func TestRuleSetMatch(t *testing.T) {
-	s := NewRuleSet([]HostRule{
+	s := ruleSet([]HostRule{
 		{Hosts: []string{"a.example.org"}, Block: true},
 		{Hosts: []string{"*.example.org", "xn--bcher-kva.example"}, PerSec: 1},
 		{Hosts: []string{"example.org", "a.example.org", "2001:db8::7"}, PerSec: 2},
@@ -49,17 +57,17 @@ func TestRuleSetMatch(t *testing.T) {
 		{host: "c.invalid", addr: "", want: 8},
 	} {
 		addr, _ := netip.ParseAddr(tc.addr)
-		if got := s.Match([]byte(tc.host), addr); got != tc.want {
-			t.Errorf("Match(%s, %s) = %d; want %d", tc.host, tc.addr, got, tc.want)
+		if got := match(s, tc.host, addr); got != tc.want {
+			t.Errorf("match(%s, %s) = %d; want %d", tc.host, tc.addr, got, tc.want)
 		}
 	}
-	if got := (&RuleSet{}).Match([]byte("a.test"), netip.MustParseAddr("10.0.0.1")); got != NoRule {
+	if got := match(&RuleSet{}, "a.test", netip.MustParseAddr("10.0.0.1")); got != NoRule {
 		t.Errorf("without rules: %d", got)
 	}
 }
 
 func TestRuleSetName(t *testing.T) {
-	s := NewRuleSet([]HostRule{
+	s := ruleSet([]HostRule{
 		{Hosts: []string{"*.a.test"}}, {Networks: nets("10.0.0.0/8")},
 		{Hosts: []string{"b.test"}, Networks: nets("10.0.0.0/8")},
 	})
@@ -131,11 +139,11 @@ func FuzzRuleSetMatch(f *testing.F) {
 			return netip.AddrFrom16([16]byte{0: 0x20, 1: 1, 15: byte(rng.IntN(256))})
 		}
 		rules := randomRules(rng, name, address)
-		s := NewRuleSet(rules)
+		s := ruleSet(rules)
 		for range 50 {
 			host, addr := name()+[]string{"", "."}[rng.IntN(2)], address()
-			if got, want := s.Match([]byte(host), addr), firstMatch(rules, host, addr); got != want {
-				t.Fatalf("Match(%s, %v) = %d; want %d of %+v", host, addr, got, want, rules)
+			if got, want := match(s, host, addr), firstMatch(rules, host, addr); got != want {
+				t.Fatalf("match(%s, %v) = %d; want %d of %+v", host, addr, got, want, rules)
 			}
 		}
 	})
@@ -152,10 +160,10 @@ func BenchmarkRuleSetMatch(b *testing.B) {
 					Networks: nets(fmt.Sprintf("10.%d.%d.0/24", i/256, i%256)),
 				})
 			}
-			s, host, addr := NewRuleSet(rules), []byte("www.no.such.example"), netip.MustParseAddr("192.0.2.1")
+			s, host, addr := ruleSet(rules), []byte("www.no.such.example"), netip.MustParseAddr("192.0.2.1")
 			b.ReportAllocs()
 			for b.Loop() {
-				s.Match(host, addr)
+				s.Limits(host, addr)
 			}
 		})
 	}
