@@ -70,22 +70,9 @@ func TestOracleOfRedirects(t *testing.T) {
 			s.at(14)
 			s.send(1, line1)
 		}},
-		{name: "to a name that is given up", do: func(s story) {
-			s.redirectedToLost(3800)
-			s.at(4100)
-			s.resolved("c.test", netip.Addr{}, errBroken)
-			s.sendAndEnd(line1)
-			s.at(4159)
-			s.send(1, line2)
-		}},
-		{name: "to a name that was given up, for too long", do: func(s story) {
-			s.redirectedToLost(3800)
-			s.at(4100)
-			s.resolved("c.test", netip.Addr{}, errBroken)
-			s.sendAndEnd(line1)
-			s.at(4160)
-			s.send(1, line2)
-		}, want: RuleRobots},
+		{name: "to a name that is given up", do: func(s story) { s.givenUpAndSentAt(4159) }},
+		{name: "to a name that was given up, for too long", do: func(s story) { s.givenUpAndSentAt(4160) },
+			want: RuleRobots},
 		{name: "to a name that was given up, and found since", do: func(s story) {
 			s.redirectedToLost(3800)
 			s.at(4100)
@@ -138,9 +125,19 @@ func (s story) redirectedToLost(seconds float64) {
 	s.robots(2, "a.test", robotsAnswer{status: 301, location: "http://c.test/robots.txt"})
 }
 
+// givenUpAndSentAt lets robots.txt of a.test redirect to a name that is given up at 4100 s, and sends
+// document 2 at the given moment.
+func (s story) givenUpAndSentAt(seconds float64) {
+	s.redirectedToLost(3800)
+	s.at(4100)
+	s.resolved("c.test", netip.Addr{}, errBroken)
+	s.sendAndEnd(line1)
+	s.at(seconds)
+	s.send(1, line2)
+}
+
 // sendAndEnd sends document 1, which is done at once.
 func (s story) sendAndEnd(line string) {
 	s.send(1, line)
-	s.status(1, "0.0.1 DONE 200")
-	s.ends("1", docindex.Done, 200, 1)
+	s.done(1, "0.0.1 DONE 200", "1", 200)
 }

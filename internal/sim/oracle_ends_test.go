@@ -12,8 +12,7 @@ func TestOracleOfEnds(t *testing.T) {
 	runStories(t, []storyTest{
 		{name: "an outcome too many", do: func(s story) {
 			s.send(1, line1)
-			s.status(1, "0.0.1 DONE 200")
-			s.ends("1", docindex.Done, 200, 1)
+			s.done(1, "0.0.1 DONE 200", "1", 200)
 			s.ends("1", docindex.Done, 200, 1)
 		}, want: RuleOutcome},
 		{name: "an outcome too few", do: func(s story) {
@@ -27,13 +26,11 @@ func TestOracleOfEnds(t *testing.T) {
 		}, want: RuleOutcome},
 		{name: "DONE of another spider", do: func(s story) {
 			s.send(1, line1)
-			s.status(2, "0.0.1 DONE 200")
-			s.ends("1", docindex.Done, 200, 1)
+			s.done(2, "0.0.1 DONE 200", "1", 200)
 		}, want: RuleOutcome},
 		{name: "DONE with the wrong status", do: func(s story) {
 			s.send(1, line1)
-			s.status(1, "0.0.1 DONE 404")
-			s.ends("1", docindex.Done, 200, 1)
+			s.done(1, "0.0.1 DONE 404", "1", 200)
 		}, want: RuleOutcome},
 		{name: "given up with attempts left", do: func(s story) {
 			s.send(1, line1)

@@ -4,24 +4,15 @@ import (
 	"testing"
 
 	"urlserver/configs"
-	"urlserver/docindex"
 )
 
 // lineB is for b.test at an address of its own.
 const lineB = "1.0.1 3 " + addrB + " http://b.test/3"
 
 // one puts a.test and b.test into one group; apart puts them back.
-func (s story) one() {
-	set := s.set
-	set.rules = []configs.HostRule{{Hosts: []string{"*"}, Group: "one"}}
-	s.configure(set)
-}
+func (s story) one() { s.rules(configs.HostRule{Hosts: []string{"*"}, Group: "one"}) }
 
-func (s story) apart() {
-	set := s.set
-	set.rules = nil
-	s.configure(set)
-}
+func (s story) apart() { s.rules() }
 
 // TestOracleOfJoining tests hosts that join a group while requests to them are open. A request to
 // a.test is open since 10 s.
@@ -49,21 +40,18 @@ func TestOracleOfJoining(t *testing.T) {
 		{name: "asked when it has ended", do: joining(func(s story) {
 			s.at(15)
 			s.one()
-			s.status(1, "0.0.1 DONE 200")
-			s.ends("1", docindex.Done, 200, 1)
+			s.done(1, "0.0.1 DONE 200", "1", 200)
 			s.send(1, lineB)
 		})},
 		{name: "asked too soon when it has ended", do: joining(func(s story) {
 			s.at(10.5)
 			s.one()
-			s.status(1, "0.0.1 DONE 200")
-			s.ends("1", docindex.Done, 200, 1)
+			s.done(1, "0.0.1 DONE 200", "1", 200)
 			s.at(10.9)
 			s.send(1, lineB)
 		}), want: RuleGapSite},
 		{name: "asked too soon when it had ended before", do: joining(func(s story) {
-			s.status(1, "0.0.1 DONE 200")
-			s.ends("1", docindex.Done, 200, 1)
+			s.done(1, "0.0.1 DONE 200", "1", 200)
 			s.at(10.5)
 			s.one()
 			s.at(10.9)
@@ -72,8 +60,7 @@ func TestOracleOfJoining(t *testing.T) {
 		{name: "sooner than a host that has joined asked for", do: joining(func(s story) {
 			s.at(15)
 			s.one()
-			s.status(1, "0.0.1 DONE 503 9")
-			s.ends("1", docindex.Done, 503, 1)
+			s.done(1, "0.0.1 DONE 503 9", "1", 503)
 			s.at(20)
 			s.send(1, lineB)
 		}), want: RuleNotBefore},
@@ -84,8 +71,7 @@ func TestOracleOfJoining(t *testing.T) {
 			s.send(1, lineB)
 		})},
 		{name: "asked while it is on its way back", do: joining(func(s story) {
-			s.status(1, "0.0.1 DONE 200")
-			s.ends("1", docindex.Done, 200, 1)
+			s.done(1, "0.0.1 DONE 200", "1", 200)
 			s.one()
 			s.at(15)
 			s.send(1, "0.0.2 2 "+addrA+" http://a.test/2")

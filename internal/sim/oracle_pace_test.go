@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"urlserver/configs"
-	"urlserver/docindex"
 )
 
 // TestOracleOfPace tests the gaps and the limits of open requests, of hosts and groups.
@@ -15,8 +14,7 @@ func TestOracleOfPace(t *testing.T) {
 		{name: "one after the other", do: func(s story) {
 			s.send(1, line1)
 			s.at(10.5)
-			s.status(1, "0.0.1 DONE 200")
-			s.ends("1", docindex.Done, 200, 1)
+			s.done(1, "0.0.1 DONE 200", "1", 200)
 			s.at(11)
 			s.send(2, line2)
 		}},
@@ -49,8 +47,7 @@ func TestOracleOfPace(t *testing.T) {
 			s.docs[2].held = false
 			s.hosts["a.test"].held--
 			s.send(1, line1)
-			s.status(1, "0.0.1 DONE 200")
-			s.ends("1", docindex.Done, 200, 1)
+			s.done(1, "0.0.1 DONE 200", "1", 200)
 			s.name("a.test", addrB)
 			s.took("2", "http://a.test/2", 0)
 			s.at(10.5)
@@ -110,31 +107,21 @@ func TestOracleOfDelays(t *testing.T) {
 	})
 }
 
-// TestOracleOfTwoLevels has a.test and b.test at one address that allows more than a site does.
+// roomy begins a story in which a.test and b.test are at one address that allows more than a site
+// does.
+func roomy(do func(s story)) func(s story) {
+	return func(s story) {
+		s.set.gap, s.set.concurrent, s.set.delayFactor, s.set.robots = 1e8, 4, 0, true
+		s.robots(1, "a.test", robotsAnswer{status: 404})
+		s.at(10.1)
+		s.robots(2, "b.test", robotsAnswer{status: 404})
+		s.at(20)
+		do(s)
+	}
+}
+
+// TestOracleOfTwoLevels tests the paces of sites beside that of their address.
 func TestOracleOfTwoLevels(t *testing.T) {
-	roomy := func(do func(s story)) func(s story) {
-		return func(s story) {
-			s.set.gap, s.set.concurrent, s.set.delayFactor, s.set.robots = 1e8, 4, 0, true
-			s.robots(1, "a.test", robotsAnswer{status: 404})
-			s.at(10.1)
-			s.robots(2, "b.test", robotsAnswer{status: 404})
-			s.at(20)
-			do(s)
-		}
-	}
-	const lineC = "2.0.1 5 " + addrA + " http://c.test/5"
-	fails := func(s story) { // a.test and b.test
-		s.send(1, line1)
-		s.at(20.1)
-		s.send(1, line3)
-		s.status(1, "0.0.1 DONE 503 3600")
-		s.ends("1", docindex.Done, 503, 1)
-		s.at(20.2)
-		s.status(1, "0.1.2 DONE 429")
-		s.ends("3", docindex.Done, 429, 1)
-		s.name("c.test", addrA)
-		s.took("5", "http://c.test/5", 0)
-	}
 	runStories(t, []storyTest{
 		{name: "another site", do: roomy(func(s story) {
 			s.send(1, line1)
@@ -153,8 +140,7 @@ func TestOracleOfTwoLevels(t *testing.T) {
 		}), want: RuleOpenSite},
 		{name: "the same site too soon", do: roomy(func(s story) {
 			s.send(1, line1)
-			s.status(1, "0.0.1 DONE 200")
-			s.ends("1", docindex.Done, 200, 1)
+			s.done(1, "0.0.1 DONE 200", "1", 200)
 			s.at(20.9)
 			s.send(1, line2)
 		}), want: RuleGapSite},
@@ -166,11 +152,29 @@ func TestOracleOfTwoLevels(t *testing.T) {
 		})},
 		{name: "Retry-After of another site", do: roomy(func(s story) {
 			s.send(1, line1)
-			s.status(1, "0.0.1 DONE 503 3600")
-			s.ends("1", docindex.Done, 503, 1)
+			s.done(1, "0.0.1 DONE 503 3600", "1", 503)
 			s.at(20.1)
 			s.send(1, line3)
 		})},
+	})
+}
+
+// lineC is for c.test at the address of a.test.
+const lineC = "2.0.1 5 " + addrA + " http://c.test/5"
+
+// TestOracleOfFailingSites tests an address that backs off since several of its sites fail.
+func TestOracleOfFailingSites(t *testing.T) {
+	fails := func(s story) { // a.test and b.test
+		s.send(1, line1)
+		s.at(20.1)
+		s.send(1, line3)
+		s.done(1, "0.0.1 DONE 503 3600", "1", 503)
+		s.at(20.2)
+		s.done(1, "0.1.2 DONE 429", "3", 429)
+		s.name("c.test", addrA)
+		s.took("5", "http://c.test/5", 0)
+	}
+	runStories(t, []storyTest{
 		{name: "two sites fail, and the address is asked too soon", do: roomy(func(s story) {
 			fails(s)
 			s.at(20.25)
@@ -189,22 +193,25 @@ func TestOracleOfTwoLevels(t *testing.T) {
 			s.robots(3, "c.test", robotsAnswer{status: 404})
 			s.at(21.5)
 			s.send(1, line1)
-			s.status(1, "0.0.1 DONE 503")
-			s.ends("1", docindex.Done, 503, 1)
+			s.done(1, "0.0.1 DONE 503", "1", 503)
 			s.at(21.6)
 			s.send(1, lineC)
 			s.at(21.7)
 			s.send(2, line3)
-			s.status(1, "2.0.1 DONE 200")
-			s.ends("5", docindex.Done, 200, 1)
+			s.done(1, "2.0.1 DONE 200", "5", 200)
 			s.at(21.75)
-			s.status(2, "0.1.2 DONE 503")
-			s.ends("3", docindex.Done, 503, 1)
+			s.done(2, "0.1.2 DONE 503", "3", 503)
 			s.took("6", "http://d.test/6", 0)
 			s.name("d.test", addrA)
 			s.at(21.8)
 			s.robots(4, "d.test", robotsAnswer{status: 404})
 		})},
+	})
+}
+
+// TestOracleOfRulesOfLevels tests rules that make a site or an address faster or slower.
+func TestOracleOfRulesOfLevels(t *testing.T) {
+	runStories(t, []storyTest{
 		{name: "a rule by hosts raises the address as far as all sites are allowed", do: roomy(func(s story) {
 			s.rules(configs.HostRule{Hosts: []string{"*"}, PerSec: 20})
 			s.send(1, line1)
@@ -296,8 +303,7 @@ func TestOracleOfSharedNetworks(t *testing.T) {
 			s.send(1, line1)
 			s.name("a.test", addrB)
 			s.relocate()
-			s.status(1, "0.0.1 DONE 200")
-			s.ends("1", docindex.Done, 200, 1)
+			s.done(1, "0.0.1 DONE 200", "1", 200)
 			s.at(10.9)
 			s.send(1, moved)
 		}), want: RuleGapSite},

@@ -2,8 +2,6 @@ package sim
 
 import (
 	"testing"
-
-	"urlserver/docindex"
 )
 
 // TestOracleOfSending is about order, attempts and transactions.
@@ -78,8 +76,7 @@ func TestOracleOfLines(t *testing.T) {
 		{name: "no URL", do: func(s story) { s.send(1, "0.0.1 1 "+addrA) }, want: RuleLine},
 		{name: "taken again in quarantine", do: func(s story) {
 			s.send(1, line1)
-			s.status(1, "0.0.1 DONE 200")
-			s.ends("1", docindex.Done, 200, 1)
+			s.done(1, "0.0.1 DONE 200", "1", 200)
 			s.took("1", "http://a.test/1", 0)
 			s.at(20)
 			s.send(1, "0.0.2 1 "+addrA+" http://a.test/1")

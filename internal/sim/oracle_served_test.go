@@ -16,8 +16,7 @@ func (s story) serves(waits func()) {
 	s.due(1)
 	waits()
 	s.send(1, line1)
-	s.status(1, "0.0.1 DONE 200")
-	s.ends("1", docindex.Done, 200, 1)
+	s.done(1, "0.0.1 DONE 200", "1", 200)
 }
 
 func TestOracleOfService(t *testing.T) {
@@ -38,8 +37,7 @@ func TestOracleOfService(t *testing.T) {
 		{name: "served after another of its group", do: func(s story) {
 			s.serves(func() {
 				s.send(2, "0.1.2 3 "+addrA+" http://b.test/3")
-				s.status(2, "0.1.2 DONE 200")
-				s.ends("3", docindex.Done, 200, 1)
+				s.done(2, "0.1.2 DONE 200", "3", 200)
 				s.at(20)
 				s.pass(soon+7*time.Second, true)
 			})

@@ -58,6 +58,12 @@ func (s story) ends(id string, kind docindex.Kind, status, attempts int) {
 	s.outcome(docindex.Outcome{DocID: []byte(id), Kind: kind, Status: status, Attempts: attempts})
 }
 
+// done takes the status line that ends a document's only transaction, and the outcome.
+func (s story) done(spider uint32, line, id string, status int) {
+	s.status(spider, line)
+	s.ends(id, docindex.Done, status, 1)
+}
+
 // robots fetches a host's robots.txt.
 func (s story) robots(id uint32, host string, a robotsAnswer) {
 	s.fetch(id, "http://"+host+"/robots.txt", netip.MustParseAddr(addrA))
