@@ -54,13 +54,12 @@ site_concurrent = 3
 	}
 }
 
-// All mistakes in rules are told at once, each with its line.
-func TestMistakesInRules(t *testing.T) {
-	for _, tc := range []struct {
-		name, text string
-		want       []string // "line: key: problem"
-	}{
-		{name: "each rule by itself", text: `[[rules]]
+// badRules are settings with mistakes in rules.
+var badRules = []struct {
+	name, text string
+	want       []string // "line: key: problem"
+}{
+	{name: "each rule by itself", text: `[[rules]]
 hosts = ["a..b"]
 per_sec = 0
 [[rules]]
@@ -74,43 +73,43 @@ concurrent = 1025
 block = "yes"
 group = "a b"
 `, want: []string{
-			`2: rules.hosts: "a..b" is no host`, `3: rules.per_sec: 0 is too small`,
-			`5: rules.networks: "x" is not a network`, `6: rules.colour: no such key`,
-			`7: rules.per_sek: no such key; did you mean rules.per_sec`,
-			`9: rules.hosts: is empty`,
-			`10: rules.networks: 10.0.0.1/8 has bits set behind its length: is 10.0.0.0/8 meant?`,
-			`11: rules.concurrent: 1025 is too large`, `12: rules.block: is a string`,
-			`13: rules.group: "a b" is no name of a group`,
+		`2: rules.hosts: "a..b" is no host`, `3: rules.per_sec: 0 is too small`,
+		`5: rules.networks: "x" is not a network`, `6: rules.colour: no such key`,
+		`7: rules.per_sek: no such key; did you mean rules.per_sec`,
+		`9: rules.hosts: is empty`,
+		`10: rules.networks: 10.0.0.1/8 has bits set behind its length: is 10.0.0.0/8 meant?`,
+		`11: rules.concurrent: 1025 is too large`, `12: rules.block: is a string`,
+		`13: rules.group: "a b" is no name of a group`,
+	}},
+	{name: "rules that lack something",
+		text: "[[rules]]\nper_sec = 1\n[[rules]]\nhosts = [\"a.test\"]\n\n[[rules]]\n", want: []string{
+			"1: rules: this rule is for no host", "3: rules: this rule says nothing",
+			"6: rules: this rule is for no host",
 		}},
-		{name: "rules that lack something",
-			text: "[[rules]]\nper_sec = 1\n[[rules]]\nhosts = [\"a.test\"]\n\n[[rules]]\n", want: []string{
-				"1: rules: this rule is for no host", "3: rules: this rule says nothing",
-				"6: rules: this rule is for no host",
-			}},
-		{name: "patterns", text: `rules = [{hosts = ["*.10.0.0.1"], block = true}]`,
-			want: []string{`1: rules: rule 1: hosts "*.10.0.0.1": there is nothing below an IP address`}},
-		{name: "a star within", text: "[[rules]]\nblock = true\nhosts = [\"a.*.test\"]",
-			want: []string{`3: rules.hosts: "a.*.test" is no host`}},
-		{name: "half a label", text: "[[rules]]\nblock = true\nhosts = [\"*a.test\"]",
-			want: []string{`3: rules.hosts: "*a.test" is no host`}},
-		{name: "a port", text: "[[rules]]\nblock = true\nhosts = [\"a.test:80\"]",
-			want: []string{`3: rules.hosts: "a.test:80" is no host`}},
-		{name: "nothing below", text: "[[rules]]\nblock = true\nhosts = [\"*.\"]",
-			want: []string{`3: rules.hosts: "*." is no host`}},
-		{name: "twice the same key", text: "[[rules]]\nblock = true\nBLOCK = true\nhosts = [\"a\"]",
-			want: []string{"3: rules.block: already set on line 2"}},
-		{name: "a table", text: "[rules]\nblock = true", want: []string{"1: rules: is a table here"}},
-		{name: "an inline table", text: "rules = {block = true}", want: []string{"1: rules: is a table here"}},
-		{name: "both forms", text: "rules = []\n[[rules]]\nhosts = [\"a\"]\nblock = true",
-			want: []string{"2: rules: already set on line 1"}},
-		{name: "no list", text: "rules = 7", want: []string{"1: rules: is a whole number"}},
-		{name: "inline, says nothing", text: `rules = [{hosts = ["a"]}]`,
-			want: []string{"1: rules: rule 1: this rule says nothing"}},
-		{name: "inline, no such key", text: `rules = [{hosts = ["a"], blok = true}]`,
-			want: []string{"1: rules: rule 1: no such key as blok"}},
-		{name: "more than the queue", text: "Queue_Len = 4\n[[rules]]\nhosts = [\"a\"]\nconcurrent = 5", want: []string{
-			"2: rules: rule 1: concurrent (5) is more than Queue_Len (4): the active range is part of the queue"}},
-		{name: "rules at odds with themselves", text: `[[rules]]
+	{name: "patterns", text: `rules = [{hosts = ["*.10.0.0.1"], block = true}]`,
+		want: []string{`1: rules: rule 1: hosts "*.10.0.0.1": there is nothing below an IP address`}},
+	{name: "a star within", text: "[[rules]]\nblock = true\nhosts = [\"a.*.test\"]",
+		want: []string{`3: rules.hosts: "a.*.test" is no host`}},
+	{name: "half a label", text: "[[rules]]\nblock = true\nhosts = [\"*a.test\"]",
+		want: []string{`3: rules.hosts: "*a.test" is no host`}},
+	{name: "a port", text: "[[rules]]\nblock = true\nhosts = [\"a.test:80\"]",
+		want: []string{`3: rules.hosts: "a.test:80" is no host`}},
+	{name: "nothing below", text: "[[rules]]\nblock = true\nhosts = [\"*.\"]",
+		want: []string{`3: rules.hosts: "*." is no host`}},
+	{name: "twice the same key", text: "[[rules]]\nblock = true\nBLOCK = true\nhosts = [\"a\"]",
+		want: []string{"3: rules.block: already set on line 2"}},
+	{name: "a table", text: "[rules]\nblock = true", want: []string{"1: rules: is a table here"}},
+	{name: "an inline table", text: "rules = {block = true}", want: []string{"1: rules: is a table here"}},
+	{name: "both forms", text: "rules = []\n[[rules]]\nhosts = [\"a\"]\nblock = true",
+		want: []string{"2: rules: already set on line 1"}},
+	{name: "no list", text: "rules = 7", want: []string{"1: rules: is a whole number"}},
+	{name: "inline, says nothing", text: `rules = [{hosts = ["a"]}]`,
+		want: []string{"1: rules: rule 1: this rule says nothing"}},
+	{name: "inline, no such key", text: `rules = [{hosts = ["a"], blok = true}]`,
+		want: []string{"1: rules: rule 1: no such key as blok"}},
+	{name: "more than the queue", text: "Queue_Len = 4\n[[rules]]\nhosts = [\"a\"]\nconcurrent = 5", want: []string{
+		"2: rules: rule 1: concurrent (5) is more than Queue_Len (4): the active range is part of the queue"}},
+	{name: "rules at odds with themselves", text: `[[rules]]
 hosts = ["a"]
 site_per_sec = 1
 [[rules]]
@@ -125,16 +124,16 @@ shared = true
 networks = ["192.0.2.0/24"]
 name = "n"
 `, want: []string{
-			"1: rules: site_per_sec and site_concurrent are for networks; in a rule with hosts, per_sec and " +
-				"concurrent are the site's",
-			"4: rules: a shared network has networks and no hosts; give the hosts a rule of their own",
-			"8: rules: group makes one site of all hosts there, and shared says that they are many strangers' sites",
-			"12: rules: name is for a rule with shared = true",
-		}},
-		{name: "one name twice", text: `rules = [{networks = ["192.0.2.0/25"], shared = true, name = "n"},` +
-			`{networks = ["192.0.2.128/25"], shared = true, name = "n"}]`,
-			want: []string{`1: rules: rule 2: the shared network of rule 1 has the name "n" already`}},
-		{name: "sites at odds with the queue", text: `Queue_Len = 4
+		"1: rules: site_per_sec and site_concurrent are for networks; in a rule with hosts, per_sec and " +
+			"concurrent are the site's",
+		"4: rules: a shared network has networks and no hosts; give the hosts a rule of their own",
+		"8: rules: group makes one site of all hosts there, and shared says that they are many strangers' sites",
+		"12: rules: name is for a rule with shared = true",
+	}},
+	{name: "one name twice", text: `rules = [{networks = ["192.0.2.0/25"], shared = true, name = "n"},` +
+		`{networks = ["192.0.2.128/25"], shared = true, name = "n"}]`,
+		want: []string{`1: rules: rule 2: the shared network of rule 1 has the name "n" already`}},
+	{name: "sites at odds with the queue", text: `Queue_Len = 4
 [politeness]
 site_concurrent = 5
 [[rules]]
@@ -143,13 +142,17 @@ site_concurrent = 6
 concurrent = 1024
 shared = true
 `, want: []string{
-			"3: politeness.site_concurrent: politeness.site_concurrent (5) is more than Queue_Len (4): the active " +
-				"range is part of the queue",
-			"4: rules: rule 1: site_concurrent (6) is more than Queue_Len (4): the active range is part of the queue"}},
-		{name: "no TOML in one", text: "[[rules]]\nhosts = [\"a\"\nblock = true\n", want: nil},
-		{name: "no value in one", text: "[[rules]]\nhosts =\nblock = true\n",
-			want: []string{"2: rules.hosts: no value behind the ="}},
-	} {
+		"3: politeness.site_concurrent: politeness.site_concurrent (5) is more than Queue_Len (4): the active " +
+			"range is part of the queue",
+		"4: rules: rule 1: site_concurrent (6) is more than Queue_Len (4): the active range is part of the queue"}},
+	{name: "no TOML in one", text: "[[rules]]\nhosts = [\"a\"\nblock = true\n", want: nil},
+	{name: "no value in one", text: "[[rules]]\nhosts =\nblock = true\n",
+		want: []string{"2: rules.hosts: no value behind the ="}},
+}
+
+// All mistakes in rules are told at once, each with its line.
+func TestMistakesInRules(t *testing.T) {
+	for _, tc := range badRules {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := Parse("u.toml", []byte(tc.text))
 			all, ok := errors.AsType[*Error](err)

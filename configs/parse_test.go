@@ -34,83 +34,86 @@ func mistakesOf(t *testing.T, text string) []string {
 	return lines
 }
 
+// goodSettings are settings, and what they change in those of Default.
+var goodSettings = []struct {
+	name string
+	text string
+	want func(c *Config)
+}{
+	{name: "nothing", text: "", want: func(*Config) {}},
+	{name: "only comments", text: "# a\r\n\r\n  # b", want: func(*Config) {}},
+	{name: "byte order mark", text: "\ufeffQueue_Len = 9", want: func(c *Config) { c.QueueLen = 9 }},
+	{name: "the words as the founding text has them", text: "Spider_Host = " +
+		"\"s.example\"\nSpider_Port = 1\nTimeout_Spider_Status = 7\nQueue_Count = 2\nQueue_Len = " +
+		"3\nReq_Host_Concurrent = 3\nReq_Host_Per_Sec = 2.5\n",
+		want: func(c *Config) {
+			c.SpiderHost, c.SpiderPort, c.TimeoutSpiderStatus = "s.example", 1, 7*time.Second
+			c.QueueCount, c.QueueLen, c.ReqHostConcurrent, c.ReqHostPerSec = 2, 3, 3, 2.5
+		}},
+	{name: "any case of keys and tables", text: "SPIDER_HOST = 'x'\n[SpIdEr]\nMAX_ATTEMPTS = 9\n",
+		want: func(c *Config) { c.SpiderHost, c.Spider.MaxAttempts = "x", 9 }},
+	{name: "whole numbers for fractions", text: "Req_Host_Per_Sec = 3\npoliteness.delay_factor = 2",
+		want: func(c *Config) { c.ReqHostPerSec, c.Politeness.DelayFactor = 3, 2 }},
+	{name: "once a day", text: "Req_Host_Per_Sec = 0.00001", want: func(c *Config) { c.ReqHostPerSec = 0.00001 }},
+	{name: "other bases and separators", text: "Queue_Count = 0x1_00\nQueue_Len = 1_000",
+		want: func(c *Config) { c.QueueCount, c.QueueLen = 256, 1000 }},
+	{name: "dotted keys, twice in one table", text: "log.level = \"warn\"\nlog.format = \"json\"",
+		want: func(c *Config) { c.Log = Log{Level: "warn", Format: "json"} }},
+	{name: "quoted keys", text: "\"Queue_Len\" = 5\n[\"log\"]\n'level' = 'error'",
+		want: func(c *Config) { c.QueueLen, c.Log.Level = 5, "error" }},
+	{name: "inline table over lines", text: "http = { listen = \"\", # off\n token = \"}\",\n}\nQueue_Len = 5",
+		want: func(c *Config) { c.HTTP, c.QueueLen = HTTP{Token: "}"}, 5 }},
+	{name: "list over lines", text: "[spider]\ndial = [ # ]\n  \"a:1\",\n  '[::1]:2', ]\nmax_attempts = 1",
+		want: func(c *Config) { c.Spider.Dial, c.Spider.MaxAttempts = []string{"a:1", "[::1]:2"}, 1 }},
+	{name: "long strings",
+		text: "docindex.path = '''\na'b'''\n[spider]\ntls_cert = \"\"\"c\\\"\"\"\"\"\"\ntls_key='k' # \"\"\"",
+		want: func(c *Config) {
+			c.DocIndex.Path, c.Spider.TLSCert, c.Spider.TLSKey = "a'b", `c"""`, "k"
+		}},
+	{name: "empty list is the default", text: "resolver.servers = [ ]", want: func(*Config) {}},
+	{name: "networks", text: "[resolver]\nallow_networks = [\"127.0.0.0/8\", \"::1/128\"]\nservers " +
+		"= [\"127.0.0.1:53\", \"[::1]:5353\"]",
+		want: func(c *Config) {
+			c.Resolver.AllowNetworks = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"),
+				netip.MustParsePrefix("::1/128")}
+			c.Resolver.Servers = []string{"127.0.0.1:53", "[::1]:5353"}
+		}},
+	{name: "index over HTTP", text: "[docindex]\nkind = \"http\"\nurl = \"https://[::1]:8443/base/\"",
+		want: func(c *Config) { c.DocIndex.Kind, c.DocIndex.URL = KindHTTP, "https://[::1]:8443/base/" }},
+	{name: "table in a table, inline",
+		text: "[docindex]\nrefetch_after = { ok = \"168h\", gone = \"never\", error = \"1h\" }\nbatch = 7",
+		want: func(c *Config) {
+			c.DocIndex.RefetchAfter, c.DocIndex.Batch = RefetchAfter{OK: 168 * time.Hour, Error: time.Hour}, 7
+		}},
+	{name: "table in a table, by its header",
+		text: "[DocIndex.Refetch_After]\nGone = \"720h\"\n[docindex]\nbatch = 7",
+		want: func(c *Config) { c.DocIndex.RefetchAfter.Gone, c.DocIndex.Batch = 720*time.Hour, 7 }},
+	{name: "table in a table, dotted and nested",
+		text: "docindex = { refetch_after.ok = \"1s\", refetch_after.error = \"2s\" }",
+		want: func(c *Config) { c.DocIndex.RefetchAfter = RefetchAfter{OK: time.Second, Error: 2 * time.Second} }},
+	{name: "nothing is fetched again from an index over HTTP",
+		text: "[docindex]\nkind = \"http\"\nurl = \"http://a/\"\nrefetch_after = { ok = \"never\" }",
+		want: func(c *Config) { c.DocIndex.Kind, c.DocIndex.URL = KindHTTP, "http://a/" }},
+	{name: "open listener with a token", text: "[http]\nlisten = \":80\"\ntoken = \"t\"",
+		want: func(c *Config) { c.HTTP = HTTP{Listen: ":80", Token: "t"} }},
+	{name: "open listener with TLS", text: "[spider]\nlisten = \"0.0.0.0:1\"\ntls_cert = \"c\"\ntls_key = \"k\"",
+		want: func(c *Config) {
+			c.Spider.Listen, c.Spider.TLSCert, c.Spider.TLSKey = "0.0.0.0:1", "c", "k"
+		}},
+	{name: "open listeners allowed", text: "allow_insecure = true\nhttp.listen = " +
+		"\":1\"\nspider.listen = \"s.example:1\"\nfrontier.listen = \"[::]:1\"",
+		want: func(c *Config) {
+			c.AllowInsecure, c.HTTP.Listen, c.Spider.Listen, c.Frontier.Listen = true, ":1", "s.example:1", "[::]:1"
+		}},
+	{name: "every form of loopback", text: "http.listen = \"LocalHost:1\"\nspider.listen = " +
+		"\"127.1.2.3:0\"\nfrontier.listen = \"[::ffff:127.0.0.1]:1\"",
+		want: func(c *Config) {
+			c.HTTP.Listen, c.Spider.Listen, c.Frontier.Listen = "LocalHost:1", "127.1.2.3:0", "[::ffff:127.0.0.1]:1"
+		}},
+}
+
 func TestParseTakes(t *testing.T) {
-	for _, tc := range []struct {
-		name string
-		text string
-		want func(c *Config)
-	}{
-		{name: "nothing", text: "", want: func(*Config) {}},
-		{name: "only comments", text: "# a\r\n\r\n  # b", want: func(*Config) {}},
-		{name: "byte order mark", text: "\ufeffQueue_Len = 9", want: func(c *Config) { c.QueueLen = 9 }},
-		{name: "the words as the founding text has them", text: "Spider_Host = " +
-			"\"s.example\"\nSpider_Port = 1\nTimeout_Spider_Status = 7\nQueue_Count = 2\nQueue_Len = " +
-			"3\nReq_Host_Concurrent = 3\nReq_Host_Per_Sec = 2.5\n",
-			want: func(c *Config) {
-				c.SpiderHost, c.SpiderPort, c.TimeoutSpiderStatus = "s.example", 1, 7*time.Second
-				c.QueueCount, c.QueueLen, c.ReqHostConcurrent, c.ReqHostPerSec = 2, 3, 3, 2.5
-			}},
-		{name: "any case of keys and tables", text: "SPIDER_HOST = 'x'\n[SpIdEr]\nMAX_ATTEMPTS = 9\n",
-			want: func(c *Config) { c.SpiderHost, c.Spider.MaxAttempts = "x", 9 }},
-		{name: "whole numbers for fractions", text: "Req_Host_Per_Sec = 3\npoliteness.delay_factor = 2",
-			want: func(c *Config) { c.ReqHostPerSec, c.Politeness.DelayFactor = 3, 2 }},
-		{name: "once a day", text: "Req_Host_Per_Sec = 0.00001", want: func(c *Config) { c.ReqHostPerSec = 0.00001 }},
-		{name: "other bases and separators", text: "Queue_Count = 0x1_00\nQueue_Len = 1_000",
-			want: func(c *Config) { c.QueueCount, c.QueueLen = 256, 1000 }},
-		{name: "dotted keys, twice in one table", text: "log.level = \"warn\"\nlog.format = \"json\"",
-			want: func(c *Config) { c.Log = Log{Level: "warn", Format: "json"} }},
-		{name: "quoted keys", text: "\"Queue_Len\" = 5\n[\"log\"]\n'level' = 'error'",
-			want: func(c *Config) { c.QueueLen, c.Log.Level = 5, "error" }},
-		{name: "inline table over lines", text: "http = { listen = \"\", # off\n token = \"}\",\n}\nQueue_Len = 5",
-			want: func(c *Config) { c.HTTP, c.QueueLen = HTTP{Token: "}"}, 5 }},
-		{name: "list over lines", text: "[spider]\ndial = [ # ]\n  \"a:1\",\n  '[::1]:2', ]\nmax_attempts = 1",
-			want: func(c *Config) { c.Spider.Dial, c.Spider.MaxAttempts = []string{"a:1", "[::1]:2"}, 1 }},
-		{name: "long strings",
-			text: "docindex.path = '''\na'b'''\n[spider]\ntls_cert = \"\"\"c\\\"\"\"\"\"\"\ntls_key='k' # \"\"\"",
-			want: func(c *Config) {
-				c.DocIndex.Path, c.Spider.TLSCert, c.Spider.TLSKey = "a'b", `c"""`, "k"
-			}},
-		{name: "empty list is the default", text: "resolver.servers = [ ]", want: func(*Config) {}},
-		{name: "networks", text: "[resolver]\nallow_networks = [\"127.0.0.0/8\", \"::1/128\"]\nservers " +
-			"= [\"127.0.0.1:53\", \"[::1]:5353\"]",
-			want: func(c *Config) {
-				c.Resolver.AllowNetworks = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"),
-					netip.MustParsePrefix("::1/128")}
-				c.Resolver.Servers = []string{"127.0.0.1:53", "[::1]:5353"}
-			}},
-		{name: "index over HTTP", text: "[docindex]\nkind = \"http\"\nurl = \"https://[::1]:8443/base/\"",
-			want: func(c *Config) { c.DocIndex.Kind, c.DocIndex.URL = KindHTTP, "https://[::1]:8443/base/" }},
-		{name: "table in a table, inline",
-			text: "[docindex]\nrefetch_after = { ok = \"168h\", gone = \"never\", error = \"1h\" }\nbatch = 7",
-			want: func(c *Config) {
-				c.DocIndex.RefetchAfter, c.DocIndex.Batch = RefetchAfter{OK: 168 * time.Hour, Error: time.Hour}, 7
-			}},
-		{name: "table in a table, by its header",
-			text: "[DocIndex.Refetch_After]\nGone = \"720h\"\n[docindex]\nbatch = 7",
-			want: func(c *Config) { c.DocIndex.RefetchAfter.Gone, c.DocIndex.Batch = 720*time.Hour, 7 }},
-		{name: "table in a table, dotted and nested",
-			text: "docindex = { refetch_after.ok = \"1s\", refetch_after.error = \"2s\" }",
-			want: func(c *Config) { c.DocIndex.RefetchAfter = RefetchAfter{OK: time.Second, Error: 2 * time.Second} }},
-		{name: "nothing is fetched again from an index over HTTP",
-			text: "[docindex]\nkind = \"http\"\nurl = \"http://a/\"\nrefetch_after = { ok = \"never\" }",
-			want: func(c *Config) { c.DocIndex.Kind, c.DocIndex.URL = KindHTTP, "http://a/" }},
-		{name: "open listener with a token", text: "[http]\nlisten = \":80\"\ntoken = \"t\"",
-			want: func(c *Config) { c.HTTP = HTTP{Listen: ":80", Token: "t"} }},
-		{name: "open listener with TLS", text: "[spider]\nlisten = \"0.0.0.0:1\"\ntls_cert = \"c\"\ntls_key = \"k\"",
-			want: func(c *Config) {
-				c.Spider.Listen, c.Spider.TLSCert, c.Spider.TLSKey = "0.0.0.0:1", "c", "k"
-			}},
-		{name: "open listeners allowed", text: "allow_insecure = true\nhttp.listen = " +
-			"\":1\"\nspider.listen = \"s.example:1\"\nfrontier.listen = \"[::]:1\"",
-			want: func(c *Config) {
-				c.AllowInsecure, c.HTTP.Listen, c.Spider.Listen, c.Frontier.Listen = true, ":1", "s.example:1", "[::]:1"
-			}},
-		{name: "every form of loopback", text: "http.listen = \"LocalHost:1\"\nspider.listen = " +
-			"\"127.1.2.3:0\"\nfrontier.listen = \"[::ffff:127.0.0.1]:1\"",
-			want: func(c *Config) {
-				c.HTTP.Listen, c.Spider.Listen, c.Frontier.Listen = "LocalHost:1", "127.1.2.3:0", "[::ffff:127.0.0.1]:1"
-			}},
-	} {
+	for _, tc := range goodSettings {
 		t.Run(tc.name, func(t *testing.T) {
 			want := Default()
 			tc.want(&want)

@@ -12,80 +12,88 @@ import (
 	"urlserver/crawlcontrol"
 )
 
+// goodURL is the members of a good request.
+const goodURL = `"url":"http://a.test/","appid":"testapp","crawlid":"c"`
+
+// deepList is nested more deeply than encoding/json bears.
+var deepList = strings.Repeat(`[`, 60_000) + strings.Repeat(`]`, 60_000)
+
+// badRequests are requests that are refused, with a part of the error and whom the refusal names.
+var badRequests = []struct{ name, message, err, app, uuid string }{
+	{name: "nothing", message: "", err: "not a JSON object"},
+	{name: "not JSON", message: "stop!", err: "not a JSON object"},
+	{name: "a list", message: "[]", err: "not a JSON object"},
+	{name: "a word", message: "null", err: "not a JSON object"},
+	{name: "a text", message: `"action"`, err: "not a JSON object"},
+	{name: "empty", message: "{}", err: "neither"},
+	{name: "more behind it", message: infoText + "{}", err: "something follows"},
+	{name: "a byte order mark", message: "\ufeff" + infoText, err: "not a JSON object"},
+	{name: "not UTF-8", message: "{\"action\":\"info\",\"appid\":\"test\xffapp\"}", err: "UTF-8"},
+	{name: "10 MB", message: `{"url":"` + strings.Repeat("x", 10<<20) + `"}`, err: "at most 131072"},
+	{name: "deep", message: `{` + goodURL + `,"attrs":` + deepList + `}`, err: "not a JSON object"},
+	{name: "deep in an object", message: `{` + goodURL + `,"attrs":` + strings.Repeat(`{"a":`, 9000) +
+		"1" + strings.Repeat(`}`, 9000) + `}`, err: "more than 8000", app: "testapp"},
+	{name: "action of another sort", message: `{"action":7,"appid":"testapp","uuid":"u"}`,
+		err: "action: 7", app: "testapp", uuid: "u"},
+	{name: "unknown action", message: `{"action":"expire","appid":"testapp","uuid":"u"}`,
+		err: `action: "expire"`, app: "testapp", uuid: "u"},
+	{name: "action in another case",
+		message: `{"Action":"info","appid":"testapp","uuid":"u","spiderid":"link"}`, err: "neither",
+		app: "testapp", uuid: "u"},
+	{name: "unknown field",
+		message: `{"action":"info","appid":"testapp","uuid":"u","spiderid":"link","x":1}`,
+		err:     `no field "x"`, app: "testapp", uuid: "u"},
+	{name: "field of the other sort",
+		message: `{"action":"info","appid":"testapp","uuid":"u","spiderid":"link","url":"http://a.test/"}`,
+		err:     `no field "url"`, app: "testapp", uuid: "u"},
+	{name: "field in another case", message: `{` + goodURL + `,"Priority":1}`, err: `no field "Priority"`,
+		app: "testapp"},
+	{name: "twice", message: `{` + goodURL + `,"appid":"testapp"}`, err: `"appid" twice`},
+	{name: "uuid missing", message: `{"action":"info","appid":"testapp","spiderid":"link"}`,
+		err: "uuid is missing", app: "testapp"},
+	{name: "uuid null", message: `{"action":"info","appid":"testapp","spiderid":"link","uuid":null}`,
+		err: "uuid: is not a string", app: "testapp"},
+	{name: "uuid empty", message: `{"action":"info","appid":"testapp","spiderid":"link","uuid":""}`,
+		err: "has 0 characters", app: "testapp"},
+	{name: "uuid long", message: `{"action":"info","appid":"testapp","spiderid":"link","uuid":"` +
+		strings.Repeat("é", 41) + `"}`, err: "has 41 characters", app: "testapp"},
+	{name: "spiderid missing", message: `{"action":"info","appid":"testapp","uuid":"u"}`,
+		err: "spiderid is missing", app: "testapp", uuid: "u"},
+	{name: "appid short", message: `{"action":"info","appid":"ab","spiderid":"link","uuid":"u"}`,
+		err: "appid: has 2", uuid: "u"},
+	{name: "appid a number", message: `{"action":"info","appid":123,"spiderid":"link","uuid":"u"}`,
+		err: "appid: is not a string", uuid: "u"},
+	{name: "priority 0", message: `{` + goodURL + `,"priority":0}`, err: "priority: 0 is out of range",
+		app: "testapp"},
+	{name: "priority 101", message: `{` + goodURL + `,"priority":101}`, err: "out of range", app: "testapp"},
+	{name: "priority a fraction", message: `{` + goodURL + `,"priority":1.5}`, err: "not a whole number",
+		app: "testapp"},
+	{name: "priority a text", message: `{` + goodURL + `,"priority":"1"}`, err: "not a whole number",
+		app: "testapp"},
+	{name: "priority huge", message: `{` + goodURL + `,"priority":1e400}`, err: "not a whole number",
+		app: "testapp"},
+	{name: "expires huge", message: `{` + goodURL + `,"expires":` + strings.Repeat("9", 5000) + `}`,
+		err: "out of range", app: "testapp"},
+	{name: "expires before 1970", message: `{` + goodURL + `,"expires":-1}`, err: "out of range", app: "testapp"},
+	{name: "maxdepth", message: `{` + goodURL + `,"maxdepth":101}`, err: "out of range", app: "testapp"},
+	{name: "list of numbers", message: `{` + goodURL + `,"deny_regex":[1]}`, err: "not a list of strings",
+		app: "testapp"},
+	{name: "list with null", message: `{` + goodURL + `,"deny_regex":[null]}`,
+		err: "not a list of strings", app: "testapp"},
+	{name: "long list", message: `{` + goodURL + `,"deny_regex":["",` + strings.Repeat(`"",`, 1000) +
+		`""]}`, err: "has 1002", app: "testapp"},
+	{name: "attrs a list", message: `{` + goodURL + `,"attrs":[]}`, err: "not an object", app: "testapp"},
+	{name: "metadata too long", message: `{` + goodURL + `,"attrs":{"a":"` + strings.Repeat("x", 8000) +
+		`"}}`, err: "more than 8000", app: "testapp"},
+	{name: "url of another scheme", message: `{"url":"ftp://a.test/","appid":"testapp","crawlid":"c"}`,
+		err: "ftp", app: "testapp"},
+	{name: "url relative", message: `{"url":"/x","appid":"testapp","crawlid":"c"}`, err: "/x", app: "testapp"},
+	{name: "crawlid long", message: `{"url":"http://a.test/","appid":"testapp","crawlid":"` +
+		strings.Repeat("c", 41) + `"}`, err: "crawlid: has 41", app: "testapp"},
+}
+
 func TestBadRequests(t *testing.T) {
-	const good = `"url":"http://a.test/","appid":"testapp","crawlid":"c"`
-	deep := strings.Repeat(`[`, 60_000) + strings.Repeat(`]`, 60_000)
-	for _, c := range []struct{ name, message, err, app, uuid string }{
-		{name: "nothing", message: "", err: "not a JSON object"},
-		{name: "not JSON", message: "stop!", err: "not a JSON object"},
-		{name: "a list", message: "[]", err: "not a JSON object"},
-		{name: "a word", message: "null", err: "not a JSON object"},
-		{name: "a text", message: `"action"`, err: "not a JSON object"},
-		{name: "empty", message: "{}", err: "neither"},
-		{name: "more behind it", message: infoText + "{}", err: "something follows"},
-		{name: "a byte order mark", message: "\ufeff" + infoText, err: "not a JSON object"},
-		{name: "not UTF-8", message: "{\"action\":\"info\",\"appid\":\"test\xffapp\"}", err: "UTF-8"},
-		{name: "10 MB", message: `{"url":"` + strings.Repeat("x", 10<<20) + `"}`, err: "at most 131072"},
-		{name: "deep", message: `{` + good + `,"attrs":` + deep + `}`, err: "not a JSON object"},
-		{name: "deep in an object", message: `{` + good + `,"attrs":` + strings.Repeat(`{"a":`, 9000) +
-			"1" + strings.Repeat(`}`, 9000) + `}`, err: "more than 8000", app: "testapp"},
-		{name: "action of another sort", message: `{"action":7,"appid":"testapp","uuid":"u"}`,
-			err: "action: 7", app: "testapp", uuid: "u"},
-		{name: "unknown action", message: `{"action":"expire","appid":"testapp","uuid":"u"}`,
-			err: `action: "expire"`, app: "testapp", uuid: "u"},
-		{name: "action in another case",
-			message: `{"Action":"info","appid":"testapp","uuid":"u","spiderid":"link"}`, err: "neither",
-			app: "testapp", uuid: "u"},
-		{name: "unknown field",
-			message: `{"action":"info","appid":"testapp","uuid":"u","spiderid":"link","x":1}`,
-			err:     `no field "x"`, app: "testapp", uuid: "u"},
-		{name: "field of the other sort",
-			message: `{"action":"info","appid":"testapp","uuid":"u","spiderid":"link","url":"http://a.test/"}`, err: `no field "url"`, app: "testapp", uuid: "u"},
-		{name: "field in another case", message: `{` + good + `,"Priority":1}`, err: `no field "Priority"`,
-			app: "testapp"},
-		{name: "twice", message: `{` + good + `,"appid":"testapp"}`, err: `"appid" twice`},
-		{name: "uuid missing", message: `{"action":"info","appid":"testapp","spiderid":"link"}`,
-			err: "uuid is missing", app: "testapp"},
-		{name: "uuid null", message: `{"action":"info","appid":"testapp","spiderid":"link","uuid":null}`,
-			err: "uuid: is not a string", app: "testapp"},
-		{name: "uuid empty", message: `{"action":"info","appid":"testapp","spiderid":"link","uuid":""}`,
-			err: "has 0 characters", app: "testapp"},
-		{name: "uuid long", message: `{"action":"info","appid":"testapp","spiderid":"link","uuid":"` +
-			strings.Repeat("é", 41) + `"}`, err: "has 41 characters", app: "testapp"},
-		{name: "spiderid missing", message: `{"action":"info","appid":"testapp","uuid":"u"}`,
-			err: "spiderid is missing", app: "testapp", uuid: "u"},
-		{name: "appid short", message: `{"action":"info","appid":"ab","spiderid":"link","uuid":"u"}`,
-			err: "appid: has 2", uuid: "u"},
-		{name: "appid a number", message: `{"action":"info","appid":123,"spiderid":"link","uuid":"u"}`,
-			err: "appid: is not a string", uuid: "u"},
-		{name: "priority 0", message: `{` + good + `,"priority":0}`, err: "priority: 0 is out of range",
-			app: "testapp"},
-		{name: "priority 101", message: `{` + good + `,"priority":101}`, err: "out of range", app: "testapp"},
-		{name: "priority a fraction", message: `{` + good + `,"priority":1.5}`, err: "not a whole number",
-			app: "testapp"},
-		{name: "priority a text", message: `{` + good + `,"priority":"1"}`, err: "not a whole number",
-			app: "testapp"},
-		{name: "priority huge", message: `{` + good + `,"priority":1e400}`, err: "not a whole number",
-			app: "testapp"},
-		{name: "expires huge", message: `{` + good + `,"expires":` + strings.Repeat("9", 5000) + `}`,
-			err: "out of range", app: "testapp"},
-		{name: "expires before 1970", message: `{` + good + `,"expires":-1}`, err: "out of range", app: "testapp"},
-		{name: "maxdepth", message: `{` + good + `,"maxdepth":101}`, err: "out of range", app: "testapp"},
-		{name: "list of numbers", message: `{` + good + `,"deny_regex":[1]}`, err: "not a list of strings",
-			app: "testapp"},
-		{name: "list with null", message: `{` + good + `,"deny_regex":[null]}`,
-			err: "not a list of strings", app: "testapp"},
-		{name: "long list", message: `{` + good + `,"deny_regex":["",` + strings.Repeat(`"",`, 1000) +
-			`""]}`, err: "has 1002", app: "testapp"},
-		{name: "attrs a list", message: `{` + good + `,"attrs":[]}`, err: "not an object", app: "testapp"},
-		{name: "metadata too long", message: `{` + good + `,"attrs":{"a":"` + strings.Repeat("x", 8000) +
-			`"}}`, err: "more than 8000", app: "testapp"},
-		{name: "url of another scheme", message: `{"url":"ftp://a.test/","appid":"testapp","crawlid":"c"}`,
-			err: "ftp", app: "testapp"},
-		{name: "url relative", message: `{"url":"/x","appid":"testapp","crawlid":"c"}`, err: "/x", app: "testapp"},
-		{name: "crawlid long", message: `{"url":"http://a.test/","appid":"testapp","crawlid":"` +
-			strings.Repeat("c", 41) + `"}`, err: "crawlid: has 41", app: "testapp"},
-	} {
+	for _, c := range badRequests {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := crawlcontrol.Parse([]byte(c.message))
 			r, ok := errors.AsType[*crawlcontrol.Refusal](err)

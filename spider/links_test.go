@@ -49,71 +49,74 @@ func TestLinksGolden(t *testing.T) {
 	}
 }
 
+// pagesWithLinks are answers of http://a.test/dir/, and the links in them.
+var pagesWithLinks = []struct {
+	name   string
+	status int // 0: 200
+	header []string
+	body   string
+	want   string // paths under http://a.test, or URLs
+}{
+	{name: "nothing"},
+	{name: "text", body: "no links here"},
+	{name: "base", body: `<base href="http://b.test/x/"><a href=y>`, want: "http://b.test/x/y"},
+	{name: "relative base", body: `<base href="/x/"><a href=y>`, want: "/x/y"},
+	{name: "base behind the link", body: `<a href=y><base href="/x/">`, want: "/x/y"},
+	{name: "the first base counts",
+		body: `<base target=_top><base href="/x/"><base href="/z/"><a href=y>`, want: "/x/y"},
+	{name: "base that is none", body: `<base href="http://["><a href=y>`, want: "/dir/y"},
+	{name: "base of another kind",
+		body: `<base href="data:text/plain,x"><a href=y><a href="/z"><a href="http://a.test/w">`,
+		want: "/dir/y /z /w"},
+	{name: "meta nofollow", body: `<meta name=robots content="index, NoFollow"><a href=y>`},
+	{name: "meta none", body: `<meta name=ROBOTS content=none><a href=y>`},
+	{name: "meta behind the link", body: `<a href=y><meta name=robots content=nofollow>`},
+	{name: "meta for us", body: `<meta name=TestBot content=nofollow><a href=y>`},
+	{name: "meta for another", body: `<meta name=otherbot content=nofollow><a href=y>`, want: "/dir/y"},
+	{name: "meta noindex", body: `<meta name=robots content="noindex, nofollower"><a href=y>`, want: "/dir/y"},
+	{name: "X-Robots-Tag", header: []string{"X-Robots-Tag", "noarchive, nofollow"}, body: `<a href=y>`},
+	{name: "X-Robots-Tag, second", header: []string{"X-Robots-Tag", "noarchive", "X-Robots-Tag",
+		"none"}, body: `<a href=y>`},
+	{name: "redirect", status: 301, header: []string{"Location", "../there#part"}, body: `<a href=y>`,
+		want: "/there"},
+	{name: "redirect of a page without links", status: 302,
+		header: []string{"Location", "http://b.test", "X-Robots-Tag", "none"}, want: "http://b.test/"},
+	{name: "redirect to nowhere", status: 302, header: []string{"Location", "http://["}},
+	{name: "redirect to another scheme", status: 302, header: []string{"Location", "file:///etc/passwd"}},
+	{name: "redirect without a target", status: 302},
+	{name: "Location of a success", header: []string{"Location", "/created"}},
+	{name: "error page", status: 404, body: `<a href=y>`},
+	{name: "plain text", header: []string{"Content-Type", "text/plain"}, body: `<a href=y>`},
+	{name: "odd type", header: []string{"Content-Type", "TEXT/HTML; charset=\""}, body: `<a href=y>`,
+		want: "/dir/y"},
+	{name: "no type, HTML", header: []string{"Content-Type", ""}, body: ` <!doctype html><a href=y>`,
+		want: "/dir/y"},
+	{name: "no type, no HTML", header: []string{"Content-Type", ""}, body: `%PDF-1.4 <a href=y>`},
+	{name: "gzip", header: []string{"Content-Encoding", "gzip"},
+		body: string(gzipped([]byte(`<a href=y>`))), want: "/dir/y"},
+	{name: "unknown coding", header: []string{"Content-Encoding", "br"}, body: `<a href=y>`},
+	{name: "Latin 1 by header", header: []string{"Content-Type", "text/html; charset=iso-8859-1"},
+		body: "<a href=/\xfc>", want: "/%C3%BC"},
+	{name: "Cyrillic by meta", body: "<meta charset=windows-1251><a href=/\xe4>", want: "/%D0%B4"},
+	{name: "UTF-16", header: []string{"Content-Type", "text/html; charset=utf-16le"},
+		body: "<\x00a\x00 \x00h\x00r\x00e\x00f\x00=\x00y\x00>\x00", want: "/dir/y"},
+	{name: "XHTML", header: []string{"Content-Type", "application/xhtml+xml"},
+		body: `<html><script src="x"/><title/><a href="y"/></html>`, want: "/dir/y"},
+	{name: "HTML has no empty script", body: `<script src="x"/><a href="y"></script><a href=z>`,
+		want: "/dir/z"},
+	{name: "frames", body: `<frameset><frame src=f1><frame src=/f2></frameset>`, want: "/dir/f1 /f2"},
+	{name: "refresh",
+		body: `<meta http-equiv=refresh content="0;url=/x y"><meta http-equiv=refresh content=5>`, want: "/x%20y"},
+	{name: "NUL", body: "<a href=/x\x00y>", want: "/x%EF%BF%BDy"},
+	{name: "longest that a line can hold",
+		body: "<a href=/" + strings.Repeat("x", protocol.MaxURL-len("http://a.test/")) + ">",
+		want: "/" + strings.Repeat("x", protocol.MaxURL-len("http://a.test/"))},
+	{name: "longer", body: "<a href=/" + strings.Repeat("x", protocol.MaxURL-len("http://a.test/")+1) + ">"},
+	{name: "much longer", body: "<a href=/" + strings.Repeat("x", 1<<20) + "><a href=y>", want: "/dir/y"},
+}
+
 func TestLinks(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		status int // 0: 200
-		header []string
-		body   string
-		want   string // paths under http://a.test, or URLs
-	}{
-		{name: "nothing"},
-		{name: "text", body: "no links here"},
-		{name: "base", body: `<base href="http://b.test/x/"><a href=y>`, want: "http://b.test/x/y"},
-		{name: "relative base", body: `<base href="/x/"><a href=y>`, want: "/x/y"},
-		{name: "base behind the link", body: `<a href=y><base href="/x/">`, want: "/x/y"},
-		{name: "the first base counts",
-			body: `<base target=_top><base href="/x/"><base href="/z/"><a href=y>`, want: "/x/y"},
-		{name: "base that is none", body: `<base href="http://["><a href=y>`, want: "/dir/y"},
-		{name: "base of another kind",
-			body: `<base href="data:text/plain,x"><a href=y><a href="/z"><a href="http://a.test/w">`,
-			want: "/dir/y /z /w"},
-		{name: "meta nofollow", body: `<meta name=robots content="index, NoFollow"><a href=y>`},
-		{name: "meta none", body: `<meta name=ROBOTS content=none><a href=y>`},
-		{name: "meta behind the link", body: `<a href=y><meta name=robots content=nofollow>`},
-		{name: "meta for us", body: `<meta name=TestBot content=nofollow><a href=y>`},
-		{name: "meta for another", body: `<meta name=otherbot content=nofollow><a href=y>`, want: "/dir/y"},
-		{name: "meta noindex", body: `<meta name=robots content="noindex, nofollower"><a href=y>`, want: "/dir/y"},
-		{name: "X-Robots-Tag", header: []string{"X-Robots-Tag", "noarchive, nofollow"}, body: `<a href=y>`},
-		{name: "X-Robots-Tag, second", header: []string{"X-Robots-Tag", "noarchive", "X-Robots-Tag",
-			"none"}, body: `<a href=y>`},
-		{name: "redirect", status: 301, header: []string{"Location", "../there#part"}, body: `<a href=y>`,
-			want: "/there"},
-		{name: "redirect of a page without links", status: 302,
-			header: []string{"Location", "http://b.test", "X-Robots-Tag", "none"}, want: "http://b.test/"},
-		{name: "redirect to nowhere", status: 302, header: []string{"Location", "http://["}},
-		{name: "redirect to another scheme", status: 302, header: []string{"Location", "file:///etc/passwd"}},
-		{name: "redirect without a target", status: 302},
-		{name: "Location of a success", header: []string{"Location", "/created"}},
-		{name: "error page", status: 404, body: `<a href=y>`},
-		{name: "plain text", header: []string{"Content-Type", "text/plain"}, body: `<a href=y>`},
-		{name: "odd type", header: []string{"Content-Type", "TEXT/HTML; charset=\""}, body: `<a href=y>`,
-			want: "/dir/y"},
-		{name: "no type, HTML", header: []string{"Content-Type", ""}, body: ` <!doctype html><a href=y>`,
-			want: "/dir/y"},
-		{name: "no type, no HTML", header: []string{"Content-Type", ""}, body: `%PDF-1.4 <a href=y>`},
-		{name: "gzip", header: []string{"Content-Encoding", "gzip"},
-			body: string(gzipped([]byte(`<a href=y>`))), want: "/dir/y"},
-		{name: "unknown coding", header: []string{"Content-Encoding", "br"}, body: `<a href=y>`},
-		{name: "Latin 1 by header", header: []string{"Content-Type", "text/html; charset=iso-8859-1"},
-			body: "<a href=/\xfc>", want: "/%C3%BC"},
-		{name: "Cyrillic by meta", body: "<meta charset=windows-1251><a href=/\xe4>", want: "/%D0%B4"},
-		{name: "UTF-16", header: []string{"Content-Type", "text/html; charset=utf-16le"},
-			body: "<\x00a\x00 \x00h\x00r\x00e\x00f\x00=\x00y\x00>\x00", want: "/dir/y"},
-		{name: "XHTML", header: []string{"Content-Type", "application/xhtml+xml"},
-			body: `<html><script src="x"/><title/><a href="y"/></html>`, want: "/dir/y"},
-		{name: "HTML has no empty script", body: `<script src="x"/><a href="y"></script><a href=z>`,
-			want: "/dir/z"},
-		{name: "frames", body: `<frameset><frame src=f1><frame src=/f2></frameset>`, want: "/dir/f1 /f2"},
-		{name: "refresh",
-			body: `<meta http-equiv=refresh content="0;url=/x y"><meta http-equiv=refresh content=5>`, want: "/x%20y"},
-		{name: "NUL", body: "<a href=/x\x00y>", want: "/x%EF%BF%BDy"},
-		{name: "longest that a line can hold",
-			body: "<a href=/" + strings.Repeat("x", protocol.MaxURL-len("http://a.test/")) + ">",
-			want: "/" + strings.Repeat("x", protocol.MaxURL-len("http://a.test/"))},
-		{name: "longer", body: "<a href=/" + strings.Repeat("x", protocol.MaxURL-len("http://a.test/")+1) + ">"},
-		{name: "much longer", body: "<a href=/" + strings.Repeat("x", 1<<20) + "><a href=y>", want: "/dir/y"},
-	} {
+	for _, c := range pagesWithLinks {
 		t.Run(c.name, func(t *testing.T) {
 			a := htmlAnswer(t, c.body)
 			for i := 0; i < len(c.header); i += 2 {

@@ -127,6 +127,14 @@ func TestServeAndSeeds(t *testing.T) {
 	if err := store.SetAlias(t.Context(), "both", []string{"a.test", "d.test"}); err != nil {
 		t.Fatal(err)
 	}
+	checkCommands(t, at)
+	checkMetrics(t, "http://"+log.address(t, "metrics"))
+}
+
+// checkCommands looks at the hosts of TestServeAndSeeds.
+func checkCommands(t *testing.T, at string) {
+	t.Helper()
+	var out, errs bytes.Buffer
 	for _, look := range []struct {
 		args []string
 		want string
@@ -142,7 +150,11 @@ func TestServeAndSeeds(t *testing.T) {
 			t.Errorf("%q: %v, %q; want %q in it", look.args, err, &out, look.want)
 		}
 	}
-	metrics := "http://" + log.address(t, "metrics")
+}
+
+// checkMetrics asks for what TestServeAndSeeds serves to monitoring, with and without the token.
+func checkMetrics(t *testing.T, metrics string) {
+	t.Helper()
 	for _, tc := range []struct {
 		path, token, want string
 		status            int

@@ -6,73 +6,80 @@ import (
 	"time"
 )
 
+// foobotFile is a robots.txt.
+var foobotFile = []byte("User-agent: foobot\nDisallow: /x\nCrawl-delay: 7\n")
+
+// settlement is an answer, and what an Entry says when the answer was settled.
+type settlement struct {
+	at    time.Duration
+	resp  Response
+	state string
+	allow bool // of /x
+	delay time.Duration
+	from  time.Duration // when the rules' file arrived
+	until time.Duration
+}
+
+// settlements are answers for the robots.txt of one origin, one after the other.
+var settlements = []struct {
+	name    string
+	answers []settlement
+}{
+	{name: "a file holds for the TTL", answers: []settlement{
+		{at: time.Second, resp: Response{Status: 200, Body: foobotFile}, state: "ok", delay: 7 * time.Second,
+			from: time.Second, until: 24*time.Hour + time.Second},
+	}},
+	{name: "none holds for the TTL", answers: []settlement{
+		{resp: Response{Status: 404, Body: foobotFile}, state: "unavailable", allow: true, until: 24 * time.Hour},
+	}},
+	{name: "redirects that lead nowhere are none", answers: []settlement{
+		{resp: Response{Status: 301, Location: "http://a.test/"}, state: "unavailable", allow: true,
+			until: 24 * time.Hour},
+	}},
+	{name: "an error forbids until the next try", answers: []settlement{
+		{resp: Response{Status: 503}, state: "unreachable", until: 10 * time.Minute},
+		{at: 10 * time.Minute, resp: Response{}, state: "unreachable", from: 10 * time.Minute,
+			until: 20 * time.Minute},
+		{at: 20 * time.Minute, resp: Response{Status: 200, Body: foobotFile}, state: "ok",
+			delay: 7 * time.Second, from: 20 * time.Minute, until: 24*time.Hour + 20*time.Minute},
+	}},
+	{name: "Retry-After counts where it is longer", answers: []settlement{
+		{resp: Response{Status: 429, RetryAfter: time.Minute}, state: "unreachable", until: 10 * time.Minute},
+		{resp: Response{Status: 429, RetryAfter: 30 * time.Minute}, state: "unreachable", until: 30 * time.Minute},
+		{resp: Response{Status: 503, RetryAfter: 30 * time.Hour}, state: "unreachable", until: time.Hour},
+	}},
+	{name: "the last file stays in use during errors", answers: []settlement{
+		{resp: Response{Status: 200, Body: foobotFile}, state: "ok", delay: 7 * time.Second, until: 24 * time.Hour},
+		{at: 25 * time.Hour, resp: Response{Status: 500}, state: "stale", delay: 7 * time.Second,
+			until: 25*time.Hour + 10*time.Minute},
+		{at: 26 * time.Hour, resp: Response{}, state: "stale", delay: 7 * time.Second,
+			until: 26*time.Hour + 10*time.Minute},
+		{at: 27 * time.Hour, resp: Response{Status: 429, RetryAfter: time.Hour}, state: "stale",
+			delay: 7 * time.Second, until: 28 * time.Hour},
+		{at: 28 * time.Hour, resp: Response{Status: 200}, state: "ok", allow: true,
+			from: 28 * time.Hour, until: 52 * time.Hour},
+	}},
+	{name: "that there was no file is no file", answers: []settlement{
+		{resp: Response{Status: 404}, state: "unavailable", allow: true, until: 24 * time.Hour},
+		{at: 24 * time.Hour, resp: Response{Status: 500}, state: "unreachable", from: 24 * time.Hour,
+			until: 24*time.Hour + 10*time.Minute},
+	}},
+	{name: "a file that is gone is gone", answers: []settlement{
+		{resp: Response{Status: 200, Body: foobotFile}, state: "ok", delay: 7 * time.Second, until: 24 * time.Hour},
+		{at: 24 * time.Hour, resp: Response{Status: 410}, state: "unavailable", allow: true,
+			from: 24 * time.Hour, until: 48 * time.Hour},
+	}},
+	{name: "a long delay is cut", answers: []settlement{
+		{resp: Response{Status: 200,
+			Body: []byte("User-agent: *\nCrawl-delay: 99999999999\nDisallow: /x")}, state: "ok",
+			delay: time.Hour, until: 24 * time.Hour},
+	}},
+}
+
 // TestSettle is a script of answers. After each it checks what is known and until when.
 func TestSettle(t *testing.T) {
 	policy := Policy{Agent: "foobot/1.0", TTL: 24 * time.Hour, ErrorTTL: 10 * time.Minute, MaxCrawlDelay: time.Hour}
-	file := []byte("User-agent: foobot\nDisallow: /x\nCrawl-delay: 7\n")
-	type answer struct {
-		at    time.Duration
-		resp  Response
-		state string
-		allow bool // of /x
-		delay time.Duration
-		from  time.Duration // when the rules' file arrived
-		until time.Duration
-	}
-	for _, tc := range []struct {
-		name    string
-		answers []answer
-	}{
-		{name: "a file holds for the TTL", answers: []answer{
-			{at: time.Second, resp: Response{Status: 200, Body: file}, state: "ok", delay: 7 * time.Second,
-				from: time.Second, until: 24*time.Hour + time.Second},
-		}},
-		{name: "none holds for the TTL", answers: []answer{
-			{resp: Response{Status: 404, Body: file}, state: "unavailable", allow: true, until: 24 * time.Hour},
-		}},
-		{name: "redirects that lead nowhere are none", answers: []answer{
-			{resp: Response{Status: 301, Location: "http://a.test/"}, state: "unavailable", allow: true,
-				until: 24 * time.Hour},
-		}},
-		{name: "an error forbids until the next try", answers: []answer{
-			{resp: Response{Status: 503}, state: "unreachable", until: 10 * time.Minute},
-			{at: 10 * time.Minute, resp: Response{}, state: "unreachable", from: 10 * time.Minute,
-				until: 20 * time.Minute},
-			{at: 20 * time.Minute, resp: Response{Status: 200, Body: file}, state: "ok",
-				delay: 7 * time.Second, from: 20 * time.Minute, until: 24*time.Hour + 20*time.Minute},
-		}},
-		{name: "Retry-After counts where it is longer", answers: []answer{
-			{resp: Response{Status: 429, RetryAfter: time.Minute}, state: "unreachable", until: 10 * time.Minute},
-			{resp: Response{Status: 429, RetryAfter: 30 * time.Minute}, state: "unreachable", until: 30 * time.Minute},
-			{resp: Response{Status: 503, RetryAfter: 30 * time.Hour}, state: "unreachable", until: time.Hour},
-		}},
-		{name: "the last file stays in use during errors", answers: []answer{
-			{resp: Response{Status: 200, Body: file}, state: "ok", delay: 7 * time.Second, until: 24 * time.Hour},
-			{at: 25 * time.Hour, resp: Response{Status: 500}, state: "stale", delay: 7 * time.Second,
-				until: 25*time.Hour + 10*time.Minute},
-			{at: 26 * time.Hour, resp: Response{}, state: "stale", delay: 7 * time.Second,
-				until: 26*time.Hour + 10*time.Minute},
-			{at: 27 * time.Hour, resp: Response{Status: 429, RetryAfter: time.Hour}, state: "stale",
-				delay: 7 * time.Second, until: 28 * time.Hour},
-			{at: 28 * time.Hour, resp: Response{Status: 200}, state: "ok", allow: true,
-				from: 28 * time.Hour, until: 52 * time.Hour},
-		}},
-		{name: "that there was no file is no file", answers: []answer{
-			{resp: Response{Status: 404}, state: "unavailable", allow: true, until: 24 * time.Hour},
-			{at: 24 * time.Hour, resp: Response{Status: 500}, state: "unreachable", from: 24 * time.Hour,
-				until: 24*time.Hour + 10*time.Minute},
-		}},
-		{name: "a file that is gone is gone", answers: []answer{
-			{resp: Response{Status: 200, Body: file}, state: "ok", delay: 7 * time.Second, until: 24 * time.Hour},
-			{at: 24 * time.Hour, resp: Response{Status: 410}, state: "unavailable", allow: true,
-				from: 24 * time.Hour, until: 48 * time.Hour},
-		}},
-		{name: "a long delay is cut", answers: []answer{
-			{resp: Response{Status: 200,
-				Body: []byte("User-agent: *\nCrawl-delay: 99999999999\nDisallow: /x")}, state: "ok",
-				delay: time.Hour, until: 24 * time.Hour},
-		}},
-	} {
+	for _, tc := range settlements {
 		t.Run(tc.name, func(t *testing.T) {
 			var e Entry
 			for i, a := range tc.answers {
