@@ -36,41 +36,74 @@ func serveNames(t *testing.T, address func(name string) string) (addr string) {
 	return conn.LocalAddr().String()
 }
 
+// serveWeb serves HTTP at an address and returns the port.
+func serveWeb(t *testing.T, at string, handler http.HandlerFunc) (port string) {
+	t.Helper()
+	web := httptest.NewUnstartedServer(handler)
+	web.Listener.Close()
+	var err error
+	if web.Listener, err = net.Listen("tcp", at); err != nil {
+		t.Fatal(err)
+	}
+	web.Start()
+	t.Cleanup(web.Close)
+	_, port, _ = net.SplitHostPort(web.Listener.Addr().String())
+	return port
+}
+
+// TestRefusedNetworks allows allowedIP and does not allow refusedIP.
+const allowedIP, refusedIP = "127.0.0.2", "127.0.0.1"
+
+// serveRedirects serves robots.txt at the allowed address. Those of two hosts redirect to the refused
+// one, by a name and by the address. It counts the redirects.
+func serveRedirects(t *testing.T, to string) (port string, redirected *atomic.Int64) {
+	t.Helper()
+	redirected = &atomic.Int64{}
+	port = serveWeb(t, allowedIP+":0", func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.Host, "redirects.") {
+			redirected.Add(1)
+			http.Redirect(w, r, "http://inside.test:"+to+"/robots.txt", http.StatusFound)
+		} else if strings.HasPrefix(r.Host, "literal.") {
+			redirected.Add(1)
+			http.Redirect(w, r, "http://"+refusedIP+":"+to+"/robots.txt", http.StatusFound)
+		}
+	})
+	return port, redirected
+}
+
+// fetchNothing says that each document is done, until the connection ends. It returns the first line,
+// which has come already, and those that come.
+func fetchNothing(sp *fake, first []string) (sent chan []string) {
+	sent = make(chan []string, 100)
+	sent <- first
+	sp.conn.SetReadDeadline(time.Time{})
+	go func() {
+		for lines := bufio.NewScanner(sp.in); lines.Scan(); {
+			line := strings.Fields(lines.Text())
+			sent <- line
+			fmt.Fprintf(sp.conn, "%s DONE 200\n", line[0])
+		}
+		close(sent)
+	}()
+	return sent
+}
+
 // The daemon requests nothing in refused networks, and sends spiders to none: not for a URL, a name
 // that resolves there, a redirect of robots.txt, or a name whose address changes.
 func TestRefusedNetworks(t *testing.T) {
-	const allowed, refused = "127.0.0.2", "127.0.0.1"
 	var touched atomic.Int64
 	trap := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { touched.Add(1) }))
 	defer trap.Close()
 	_, trapPort, _ := net.SplitHostPort(trap.Listener.Addr().String())
-
-	var redirected atomic.Int64
-	web := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.Host, "redirects.") {
-			redirected.Add(1)
-			http.Redirect(w, r, "http://inside.test:"+trapPort+"/robots.txt", http.StatusFound)
-		} else if strings.HasPrefix(r.Host, "literal.") {
-			redirected.Add(1)
-			http.Redirect(w, r, "http://"+refused+":"+trapPort+"/robots.txt", http.StatusFound)
-		}
-	}))
-	web.Listener.Close()
-	var err error
-	if web.Listener, err = net.Listen("tcp", allowed+":0"); err != nil {
-		t.Fatal(err)
-	}
-	web.Start()
-	defer web.Close()
-	_, port, _ := net.SplitHostPort(web.Listener.Addr().String())
+	port, redirected := serveRedirects(t, trapPort)
 
 	var changed atomic.Bool
 	names := serveNames(t, func(name string) string {
 		switch {
 		case name == "inside.test.", name == "changes.test." && changed.Load():
-			return refused
+			return refusedIP
 		}
-		return allowed
+		return allowedIP
 	})
 	d := startDaemon(t, write(t, "urlserver.toml", fmt.Sprintf(`Req_Host_Per_Sec = 1000
 spider.listen = "127.0.0.1:0"
@@ -80,7 +113,7 @@ resolver.allow_networks = ["%s/32"]
 resolver.min_ttl = "0s"
 resolver.family = "ipv4"
 robots.error_ttl = "100ms"
-`, names, allowed)))
+`, names, allowedIP)))
 	sp := dialSpider(t, d.spiders)
 	put := func(urls ...string) {
 		t.Helper()
@@ -90,21 +123,11 @@ robots.error_ttl = "100ms"
 	first := sp.next()
 	changed.Store(true)
 	sp.done(first[0])
-	put("http://inside.test:"+trapPort+"/", "http://"+refused+":"+trapPort+"/",
+	put("http://inside.test:"+trapPort+"/", "http://"+refusedIP+":"+trapPort+"/",
 		"http://0x7f000001:"+trapPort+"/", "http://[::ffff:127.0.0.1]:"+trapPort+"/",
 		"http://changes.test:"+trapPort+"/second", "http://redirects.test:"+port+"/",
 		"http://literal.test:"+port+"/", "http://good.test:"+port+"/")
-	sent := make(chan []string, 100)
-	sent <- first
-	sp.conn.SetReadDeadline(time.Time{})
-	go func() { // a spider that fetches nothing
-		for lines := bufio.NewScanner(sp.in); lines.Scan(); {
-			line := strings.Fields(lines.Text())
-			sent <- line
-			fmt.Fprintf(sp.conn, "%s DONE 200\n", line[0])
-		}
-		close(sent)
-	}()
+	sent := fetchNothing(sp, first)
 	var now struct{ Outcomes map[string]int }
 	// Two URLs are equal, so one counts. The cached address of the changing name does not matter.
 	for deadline := time.Now().Add(patience); now.Outcomes["done"] < 2 ||
@@ -119,7 +142,7 @@ robots.error_ttl = "100ms"
 		t.Errorf("outcomes %v; want at least three that are refused for their address", now.Outcomes)
 	}
 	for line := range sent {
-		if line[2] != allowed {
+		if line[2] != allowedIP {
 			t.Errorf("sent to %s: %v", line[2], line)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/netip"
 	"net/url"
 	"path/filepath"
@@ -103,19 +102,10 @@ func (s *sitesSpider) check(t *testing.T) {
 // serveSites answers requests on all addresses of the loopback network, at one port.
 func serveSites(t *testing.T, robots func(host string) string) (port string) {
 	t.Helper()
-	web := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return serveWeb(t, "0.0.0.0:0", func(w http.ResponseWriter, r *http.Request) {
 		host, _, _ := net.SplitHostPort(r.Host)
 		fmt.Fprint(w, robots(host))
-	}))
-	web.Listener.Close()
-	var err error
-	if web.Listener, err = net.Listen("tcp", "0.0.0.0:0"); err != nil {
-		t.Fatal(err)
-	}
-	web.Start()
-	t.Cleanup(web.Close)
-	_, port, _ = net.SplitHostPort(web.Listener.Addr().String())
-	return port
+	})
 }
 
 const sitesBase = `Req_Host_Per_Sec = 200

@@ -176,16 +176,21 @@ func TestTornLine(t *testing.T) {
 	}
 }
 
+// onFullDisk runs a log on a disk that is full until the file is removed.
+func onFullDisk(t *testing.T) (l *Log, path string, log *messages, stop func()) {
+	t.Helper()
+	path, log = filepath.Join(t.TempDir(), "crawl.log"), &messages{}
+	if err := os.Symlink("/dev/full", path); err != nil {
+		t.Skip(err)
+	}
+	l = New(path, zerolog.New(log))
+	return l, path, log, running(l)
+}
+
 // TestFullDisk writes to a disk that is full, and then to one that is not.
 func TestFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		path := filepath.Join(t.TempDir(), "crawl.log")
-		if err := os.Symlink("/dev/full", path); err != nil {
-			t.Skip(err)
-		}
-		var log messages
-		l := New(path, zerolog.New(&log))
-		stop := running(l)
+		l, path, log, stop := onFullDisk(t)
 		l.Add(outcomes(0, 10))
 		time.Sleep(time.Hour) // many tries
 		l.Add(outcomes(10, 10))
@@ -212,13 +217,7 @@ func TestFullDisk(t *testing.T) {
 // TestLost loses the newest lines when too many wait, and says so once.
 func TestLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		path := filepath.Join(t.TempDir(), "crawl.log")
-		if err := os.Symlink("/dev/full", path); err != nil {
-			t.Skip(err)
-		}
-		var log messages
-		l := New(path, zerolog.New(&log))
-		stop := running(l)
+		l, path, log, stop := onFullDisk(t)
 		l.Add(outcomes(0, 1))
 		synctest.Wait() // the writer has this one, and waits for its next try
 		const more = 500
