@@ -28,13 +28,7 @@ func TestLaterTwin(t *testing.T) {
 		case 0, 1, 2:
 			var p docindex.Puts
 			for range 1 + rng.IntN(30) {
-				one := docindex.Put{
-					URL: fmt.Appendf(nil, "http://h%d.test/%d", rng.IntN(6), rng.IntN(40)), Crawl: []byte("c")[:rng.IntN(2)],
-					Due: []int64{0, docindex.Now, docindex.Never, now + rng.Int64N(50), now + 1e6}[rng.IntN(5)],
-				}
-				one.Update = rng.IntN(2) == 0
-				one.Sooner = !one.Update && one.Due != docindex.Never
-				if err := p.Add(one); err != nil {
+				if err := p.Add(laterPut(rng, now)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -42,28 +36,7 @@ func TestLaterTwin(t *testing.T) {
 				t.Fatal(err)
 			}
 		case 3, 4:
-			var b docindex.Batch
-			if err := s.Candidates(t.Context(), 20, nil, &b); err != nil {
-				t.Fatal(err)
-			}
-			var o, back docindex.Outcomes
-			for i := range b.Len() {
-				out := docindex.Outcome{DocID: b.At(i).DocID, URL: b.At(i).URL}
-				if rng.IntN(2) == 0 {
-					out.Again = now + rng.Int64N(30)
-				}
-				if rng.IntN(4) == 0 {
-					back.Add(out)
-				} else {
-					o.Add(out)
-				}
-			}
-			if err := s.Outcomes(t.Context(), &o); err != nil {
-				t.Fatal(err)
-			}
-			if err := s.Return(t.Context(), &back); err != nil {
-				t.Fatal(err)
-			}
+			endSome(t, s, rng, now)
 		case 5:
 			scope := docindex.Scope{Key: fmt.Appendf(nil, "h%d.test", rng.IntN(6)), Crawl: []byte("c")[:rng.IntN(2)]}
 			if _, err := s.Delete(t.Context(), scope); err != nil {
@@ -73,6 +46,44 @@ func TestLaterTwin(t *testing.T) {
 			now += rng.Int64N(20)
 		}
 		wantLater(t, s, now, step)
+	}
+}
+
+func laterPut(rng *rand.Rand, now int64) docindex.Put {
+	one := docindex.Put{
+		URL:    fmt.Appendf(nil, "http://h%d.test/%d", rng.IntN(6), rng.IntN(40)),
+		Crawl:  []byte("c")[:rng.IntN(2)],
+		Due:    []int64{0, docindex.Now, docindex.Never, now + rng.Int64N(50), now + 1e6}[rng.IntN(5)],
+		Update: rng.IntN(2) == 0,
+	}
+	one.Sooner = !one.Update && one.Due != docindex.Never
+	return one
+}
+
+// endSome takes documents, and ends, returns or schedules them again.
+func endSome(t *testing.T, s *Store, rng *rand.Rand, now int64) {
+	t.Helper()
+	var b docindex.Batch
+	if err := s.Candidates(t.Context(), 20, nil, &b); err != nil {
+		t.Fatal(err)
+	}
+	var o, back docindex.Outcomes
+	for i := range b.Len() {
+		out := docindex.Outcome{DocID: b.At(i).DocID, URL: b.At(i).URL}
+		if rng.IntN(2) == 0 {
+			out.Again = now + rng.Int64N(30)
+		}
+		if rng.IntN(4) == 0 {
+			back.Add(out)
+		} else {
+			o.Add(out)
+		}
+	}
+	if err := s.Outcomes(t.Context(), &o); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Return(t.Context(), &back); err != nil {
+		t.Fatal(err)
 	}
 }
 

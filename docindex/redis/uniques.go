@@ -61,46 +61,49 @@ func (s *Store) giveUniques(ctx context.Context, b *putting) error {
 // entry. An entry of another daemon whose document is not there yet is taken over; then both
 // documents may be stored.
 func (s *Store) writeUniques(ctx context.Context, b *putting, ids []string, at []int, has []where,
-	docs []docindex.Document) error {
+	docs []docindex.Document) (err error) {
 	for round := 0; len(ids) > 0 && round < 2; round++ {
-		var args [shards][]string
-		var asked [shards][]int // indexes in ids
-		for j, id := range ids {
-			put, _ := b.p.At(at[j])
-			if d := &docs[j]; len(d.URL) > 0 && string(docindex.IdentityOf(&d.Put)) == string(docindex.IdentityOf(&put)) {
-				b.uniques.known[at[j]] = knownBy{d.URL, d.Key}
-				continue
-			}
-			from := ""
-			if has[j].known() {
-				from = has[j].encode()
-			}
-			shard := shardOf(id)
-			args[shard] = append(args[shard], id, b.where(at[j]).encode(), from)
-			asked[shard] = append(asked[shard], j)
-		}
-		answers, err := s.all(ctx, opsOf(nameScript, args[:], nil))
-		if err != nil {
+		if ids, at, has, err = s.writeFreeUniques(ctx, b, ids, at, has, docs); err != nil {
 			return err
 		}
-		var nextIDs []string
-		var nextAt []int
-		var nextHas []where
-		for _, a := range answers {
-			for n, m := range list(a.value) {
-				j := asked[a.shard][n]
-				if !m.IsInt64() && text(m) != "" {
-					nextIDs, nextAt, nextHas = append(nextIDs, ids[j]), append(nextAt, at[j]), append(nextHas, decode(text(m)))
-					continue
-				}
-				b.uniques.given[at[j]] = givenDocID{ids[j], b.where(at[j])}
-				b.uniques.again[at[j]] = m.IsInt64()
-			}
-		}
-		ids, at, has = nextIDs, nextAt, nextHas
 		if docs, err = s.get(ctx, has); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// writeFreeUniques writes the entries whose documents are not known. It returns the entries that
+// somebody else has written meanwhile, with the places in them.
+func (s *Store) writeFreeUniques(ctx context.Context, b *putting, ids []string, at []int, has []where,
+	docs []docindex.Document) (taken []string, of []int, places []where, err error) {
+	var args [shards][]string
+	var asked [shards][]int // indexes in ids
+	for j, id := range ids {
+		put, _ := b.p.At(at[j])
+		if d := &docs[j]; len(d.URL) > 0 && string(docindex.IdentityOf(&d.Put)) == string(docindex.IdentityOf(&put)) {
+			b.uniques.known[at[j]] = knownBy{d.URL, d.Key}
+			continue
+		}
+		from := ""
+		if has[j].known() {
+			from = has[j].encode()
+		}
+		shard := shardOf(id)
+		args[shard] = append(args[shard], id, b.where(at[j]).encode(), from)
+		asked[shard] = append(asked[shard], j)
+	}
+	answers, err := s.all(ctx, opsOf(nameScript, args[:], nil))
+	for _, a := range answers {
+		for n, m := range list(a.value) {
+			j := asked[a.shard][n]
+			if !m.IsInt64() && text(m) != "" {
+				taken, of, places = append(taken, ids[j]), append(of, at[j]), append(places, decode(text(m)))
+				continue
+			}
+			b.uniques.given[at[j]] = givenDocID{ids[j], b.where(at[j])}
+			b.uniques.again[at[j]] = m.IsInt64()
+		}
+	}
+	return taken, of, places, err
 }

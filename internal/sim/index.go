@@ -183,6 +183,9 @@ func (x *index) add(n uint32) {
 		r.oracle.took(id, text, priority)
 	}
 	x.answer.Batch.Add([]byte(id), []byte(raw), priority)
+	if r.sc.Payloads {
+		x.answer.Batch.AttachPayload([]byte(payloadOf(n)))
+	}
 }
 
 // complete records an outcome.

@@ -67,7 +67,8 @@ type document struct {
 	held         bool
 	ever         bool // has ended before
 	answered     bool
-	judged       bool // a verdict on it was made outside the engine, and not used yet
+	notBefore    time.Duration // a spider gave it back until then
+	judged       bool          // a verdict on it was made outside the engine, and not used yet
 	invalid      bool
 	code         int16
 }
@@ -211,7 +212,8 @@ type spiderView struct {
 	heard     time.Duration // last status of an open transaction; negative: none
 	stale     time.Duration // last stale status; negative: none
 	fetches   fetches
-	suspects  int            // its documents that were lost with a spider before
+	suspects  int // its documents that were lost with a spider before
+	said      said
 	mustClose bool           // the daemon has to close its connection
 	all       []*transaction // open ones, and some that have ended
 	flying    []*transaction

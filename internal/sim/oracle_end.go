@@ -14,7 +14,7 @@ func (o *oracle) connected(spider uint32) {
 	if o.spiders[spider] != nil {
 		o.wrong(RuleInFlight, "spider %d is two connections at once", spider)
 	}
-	o.spiders[spider] = &spiderView{heard: -1, stale: -1}
+	o.spiders[spider] = &spiderView{heard: -1, stale: -1, said: said{roomAt: -1, payloadAt: -1}}
 }
 
 // gone records that a spider's connection has ended.
@@ -152,6 +152,9 @@ func (o *oracle) expire() {
 // status records a line of a spider.
 func (o *oracle) status(spider uint32, text string) {
 	f := strings.Split(text, " ")
+	if o.spiders[spider].said.hear(o.now, f) {
+		return
+	}
 	tx := o.open[f[0]]
 	if tx == nil {
 		o.spiders[spider].stale = o.now // a stale status, or a bad line
@@ -161,6 +164,9 @@ func (o *oracle) status(spider uint32, text string) {
 	}
 	code, retry, ok := statusFields(f[2:])
 	switch {
+	case f[1] == "BACK" && ok && len(f) < 4:
+		o.spiders[spider].heard = o.now
+		o.back(tx, time.Duration(code)*time.Second)
 	case f[1] == "WORKING" && len(f) == 2:
 		o.spiders[spider].heard = o.now
 		tx.since, tx.maybe = o.now, false

@@ -92,8 +92,8 @@ func (o *oracle) inTurn(d *document, url string, since time.Duration) {
 func (o *oracle) line(spider uint32, text string, since time.Duration) {
 	o.report.Lines++
 	f := strings.Split(text, " ")
-	if len(f) != 4 {
-		o.wrong(RuleLine, "%q has %d fields", text, len(f))
+	if sp := o.spiders[spider]; len(f) < 4 || !sp.said.fits(f, since) {
+		o.wrong(RuleLine, "%q has %d fields, or another payload", text, len(f))
 		return
 	}
 	addr, err := netip.ParseAddr(f[2])
@@ -133,6 +133,9 @@ func (o *oracle) mayGo(d *document, url string, since time.Duration) {
 	} else {
 		o.report.Retries++
 	}
+	if d.notBefore > o.now {
+		o.wrong(RuleBack, "%s is sent; a spider gave it back until %v", url, d.notBefore)
+	}
 	d.sent = true
 	if d.sends++; int(d.sends) > o.set.attempts {
 		o.wrong(RuleAttempts, "%s is sent for the %dth time", url, d.sends)
@@ -155,6 +158,9 @@ func (o *oracle) begin(tx *transaction) {
 	if sp.inFlight++; sp.inFlight > o.set.inFlight && o.late == nil {
 		o.wrong(RuleInFlight, "spider %d has %d documents; it may have %d", tx.spider, sp.inFlight, o.set.inFlight)
 	}
+	if sp.said.roomAt >= 0 && tx.since >= sp.said.roomAt && sp.inFlight > sp.said.room {
+		o.wrong(RuleRoom, "spider %d has %d documents; it said %d", tx.spider, sp.inFlight, sp.said.room)
+	}
 	if len(sp.all) > 2*sp.inFlight+16 {
 		sp.all = slices.DeleteFunc(sp.all, func(t *transaction) bool { return t.finished })
 	}
@@ -167,7 +173,7 @@ func (o *oracle) begin(tx *transaction) {
 // hasRoom reports whether a spider has room for another document and has no suspects.
 func (o *oracle) hasRoom(spider uint32) bool {
 	sp := o.spiders[spider]
-	return sp.inFlight < o.set.inFlight && sp.suspects == 0
+	return sp.inFlight < o.set.inFlight && sp.suspects == 0 && (sp.said.roomAt < 0 || sp.inFlight < sp.said.room)
 }
 
 // name checks that a TRANS_ID is new: its last part, the generation, grows.

@@ -32,6 +32,8 @@ const (
 	RuleAttempts      Rule = "attempts"
 	RuleTwice         Rule = "a document is at one spider at a time"
 	RuleInFlight      Rule = "documents in flight at a spider"
+	RuleRoom          Rule = "a spider gets no more than it said"
+	RuleBack          Rule = "a document that was given back comes no sooner than the spider said"
 	RuleTransaction   Rule = "a TRANS_ID names one transaction"
 	RuleAddress       Rule = "address of a host"
 	RuleLine          Rule = "line to a spider"

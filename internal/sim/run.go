@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -149,9 +150,13 @@ func (r *run) over() bool {
 
 // heal ends all trouble.
 func (r *run) heal() {
+	said := r.sc.Trouble.Room > 0
 	r.sc.Trouble = Trouble{}
 	for _, s := range r.spiders {
 		s.habit = healthy
+		if said {
+			s.send(fmt.Sprintf("ROOM %d\n", anyRoom))
+		}
 	}
 	if r.sc.Config.Rules != nil { // else documents of blocked hosts would never end
 		r.sc.Config.Rules = nil

@@ -26,7 +26,9 @@ type Scenario struct {
 	Heal time.Duration // when all trouble ends
 	End  time.Duration // the run lasts at least until then
 	Last time.Duration // every document must have ended by then
-	Stop bool          // the daemon is stopped at Heal; else the run goes on until all documents have ended
+	// documents may have payloads, and some spiders say PAYLOAD
+	Payloads bool
+	Stop     bool // the daemon is stopped at Heal; else the run goes on until all documents have ended
 
 	Exact bool // the index offers each document once, and the engine relies on that
 	// the oracle checks that documents of hosts without trouble end soon; the index must have no
@@ -65,6 +67,7 @@ type Trouble struct {
 	CrawlDelay int     // the longest, in seconds
 	Overload   float64 // of hosts: answer 429 and 503 now and then
 	Neighbours bool    // ten hosts share an address; one answers 503 only, and one has a long Crawl-delay
+	Back       float64 // of fetches: the spider gives the document back
 	Slow       float64 // of fetches: take up to twice the status timeout
 
 	Crash      time.Duration // of a spider
@@ -75,6 +78,7 @@ type Trouble struct {
 	Garbage    float64       // of fetches: a bad line before it
 	Pieces     float64       // of statuses: arrive in pieces
 	Stall      float64       // of writes to a spider: take long
+	Room       time.Duration // a spider says how many documents it takes
 	Poison     int           // number of documents that crash their spider
 	Endless    int           // number of documents for which the spider sends WORKING for ever
 	ShortLived float64       // of spiders: crash soon after each start and send nothing
@@ -91,7 +95,7 @@ type Trouble struct {
 // Kinds returns the kinds of scenario that Small and Full make, in a fixed order.
 func Kinds() []string {
 	return append([]string{"day", "million", "crowd", "collide", "stall", "scarce", "storm", "operator",
-		"rules", "sites", "networks", "stop", "healthy"}, accidental()...)
+		"rules", "sites", "networks", "verbs", "stop", "healthy"}, accidental()...)
 }
 
 // accidental returns the kinds in which some hosts or spiders have trouble and the oracle checks
@@ -205,6 +209,8 @@ func (sc *Scenario) shape(big, bigHosts int) error {
 		sc.Hosts, sc.Addresses, sc.NameTTL = 200, 300, time.Minute
 		t.Wander, t.Overload, t.Rules = 0.5, 0.1, 30*time.Minute
 		c.Rules = sharedRules(5, 10)
+	case "verbs":
+		t.Back, t.Room, t.Crash, sc.Payloads = 0.2, 20*time.Second, 10*time.Minute, true
 	case "stop":
 		sc.Stop, sc.Heal, sc.End = true, sc.Day/2, sc.Day
 	case "zones":

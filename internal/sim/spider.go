@@ -61,6 +61,7 @@ func (r *run) startSpiders() {
 		r.anySpider().frozenUntil = r.now + r.between(time.Second, 3*r.sc.Config.TimeoutSpiderStatus)
 	})
 	r.every(func() time.Duration { return t.Suspend }, func() { r.anySpider().suspend() })
+	r.every(func() time.Duration { return t.Room }, func() { r.anySpider().sayRoom() })
 }
 
 // suspend suspends the process for a while. If that was at least half the status timeout, the
@@ -105,6 +106,9 @@ func (s *spider) connect() {
 	r.oracle.connected(id)
 	s.conn = newConn(s, id)
 	r.conns[id] = s.conn
+	if r.sc.Payloads && s.number%2 == 0 {
+		s.send("PAYLOAD\n")
+	}
 	if c := s.conn; s.habit == shortLived && r.now < r.sc.Heal {
 		r.after(r.between(0, 2*time.Second), func() {
 			s.life++
@@ -133,7 +137,7 @@ func (s *spider) receive(line string, since time.Duration) {
 		return
 	}
 	f := strings.Split(line, " ")
-	if len(f) != 4 {
+	if len(f) < 4 {
 		return // the oracle has complained
 	}
 	r, trans, life := s.run, f[0], s.life
@@ -153,6 +157,10 @@ func (s *spider) receive(line string, since time.Duration) {
 		s.keepWorking(trans, life, r.now+2*r.sc.Config.Spider.MaxFetch)
 		return
 	}
+	if r.chance(r.sc.Trouble.Back) {
+		s.giveBack(trans, life, since)
+		return
+	}
 	status, retry, took := r.fetchPage(uint32(n))
 	if s.habit == sluggish {
 		took = r.between(10*time.Second, r.sc.Config.TimeoutSpiderStatus*3/4)
@@ -161,6 +169,24 @@ func (s *spider) receive(line string, since time.Duration) {
 	s.keepAlive(trans, life, ends)
 	r.plan(ends, func() { s.whenAwake(life, func() { s.done(trans, doneLine(trans, status, retry)) }) })
 }
+
+// giveBack sends BACK after a moment, in half of the cases with seconds.
+func (s *spider) giveBack(trans string, life int, since time.Duration) {
+	r, line := s.run, trans+" BACK\n"
+	if r.rng.IntN(2) == 0 {
+		line = fmt.Sprintf("%s BACK %d\n", trans, r.rng.IntN(120))
+	}
+	ends := s.avoidTimeout(since, r.now+r.between(0, 2*time.Second))
+	r.plan(ends, func() { s.whenAwake(life, func() { s.done(trans, line) }) })
+}
+
+// sayRoom says how many documents the spider takes: none, few or any number.
+func (s *spider) sayRoom() {
+	n := []int{0, 1, 1 + s.run.rng.IntN(8), anyRoom}[s.run.rng.IntN(4)]
+	s.send(fmt.Sprintf("ROOM %d\n", n))
+}
+
+const anyRoom = 1 << 20
 
 const margin = 100 * time.Millisecond // more than a line takes in pieces, mostly
 

@@ -169,7 +169,13 @@ func (c *conn) next() bool {
 	}
 	status, err := protocol.ParseStatus(line)
 	c.run.oracle.status(c.id, want)
-	c.lines = append(c.lines, engine.Line{Status: status, Bad: err != nil})
+	l := engine.Line{Status: status, Bad: err != nil}
+	if n, ok := protocol.ParseRoom(line); ok {
+		l = engine.Line{IsRoom: true, Room: n}
+	} else if protocol.ParsePayload(line) {
+		l = engine.Line{IsPayload: true}
+	}
+	c.lines = append(c.lines, l)
 	return true
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"urlserver/docindex"
 	"urlserver/hostslots"
 	"urlserver/internal/container/timeheap"
 	"urlserver/protocol"
@@ -53,7 +54,9 @@ func (e *Engine) back(sp *spider, trans hostslots.TransID, sent time.Duration, s
 		e.end(doc, kind, protocol.NoStatus)
 	case wanted:
 		e.returnDoc(doc)
-	case s.Seconds > 0:
+	case faulty(faultBack):
+		e.end(doc, docindex.Timeout, protocol.NoStatus)
+	case s.Seconds > 0 && !faulty(faultEarly):
 		e.hold(doc, time.Duration(s.Seconds)*time.Second)
 	default:
 		givers := append(e.spiders.backs.givers[doc], sp)

@@ -33,4 +33,7 @@ const (
 	faultMemory           // rules of robots.txt are not dropped
 	faultVerdict          // the engine makes costly verdicts itself
 	faultCharge           // costly verdicts are not charged
+	faultSaid             // a spider gets more than it said
+	faultEarly            // what a spider gave back comes sooner than it said
+	faultBack             // what a spider gave back counts as timed out
 )

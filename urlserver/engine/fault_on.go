@@ -38,4 +38,7 @@ const (
 	FaultMemory     = faultMemory
 	FaultVerdict    = faultVerdict
 	FaultCharge     = faultCharge
+	FaultSaid       = faultSaid
+	FaultEarly      = faultEarly
+	FaultBack       = faultBack
 )

@@ -13,7 +13,7 @@ func (e *Engine) setRoom(id uint32, sp *spider, n int) {
 
 // mostAt returns how many documents may be at a spider by the settings and by what it said.
 func (e *Engine) mostAt(sp *spider) int {
-	if sp.room == noRoomSaid {
+	if sp.room == noRoomSaid || faulty(faultSaid) {
 		return e.cfg.Spider.MaxInFlight
 	}
 	return min(sp.room, e.cfg.Spider.MaxInFlight)
