@@ -10,7 +10,7 @@ const (
 
 // Slab stores records of type T. The zero value is ready. Not safe for concurrent use.
 type Slab[T any] struct {
-	chunks [][]T
+	chunks []*[chunkLen]T
 	free   []uint32
 	next   uint32 // the number of the next unused record; 0 means 1
 	live   int
@@ -30,7 +30,7 @@ func (s *Slab[T]) New() uint32 {
 	id := s.next
 	s.next++
 	if int(id>>chunkBits) == len(s.chunks) {
-		s.chunks = append(s.chunks, make([]T, chunkLen))
+		s.chunks = append(s.chunks, new([chunkLen]T))
 	}
 	return id
 }
