@@ -97,9 +97,6 @@ func (s *Slots) applySettings(now time.Duration) {
 
 // applySettingsTo updates the state of a group that was computed by earlier settings.
 func (s *Slots) applySettingsTo(id uint32, g *group) {
-	if g.revision == s.cfg.revision {
-		return
-	}
 	g.revision = s.cfg.revision
 	if g.slot != 0 {
 		s.table.applySettings(g.slot - 1)

@@ -111,7 +111,7 @@ func (s *Slots) docsChanged(id uint32) {
 	}
 	docs -= int(g.slowDocs)
 	reject := g.slot != 0 && docs >= room || docs > s.cfg.RejectOver || g.lease.state == denied
-	s.rejects.set(id, reject && !faulty(faultReject))
+	s.rejects.set(id, g, reject && !faulty(faultReject))
 }
 
 // ChangedGroups appends the groups whose number of documents may have changed since the last

@@ -34,7 +34,7 @@ func (s *Slots) EnsureHost(name []byte) uint32 {
 		return id
 	}
 	id := s.addHost(hash, name)
-	s.sweeper.add(id)
+	s.sweeper.add(id, s.hosts.At(id))
 	return id
 }
 

@@ -20,7 +20,6 @@ type leases struct {
 type lease struct {
 	state   leaseState
 	denials uint8 // since the last lease
-	want    link  // in leases.wanted
 }
 
 type leaseState uint8
@@ -37,7 +36,7 @@ const (
 const firstDenial = time.Second / 2
 
 func (l *leases) init(groups *slab.Slab[group]) {
-	l.wanted = newRecordList(groups, func(g *group) *link { return &g.lease.want })
+	l.wanted = newRecordList(groups, func(g *group) *link { return &g.wanted })
 }
 
 // needsLease reports whether a group has something to send, or an open request. A group whose host

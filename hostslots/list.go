@@ -1,6 +1,9 @@
 package hostslots
 
-import "urlserver/internal/container/slab"
+import (
+	"urlserver/internal/container/slab"
+	"urlserver/internal/container/slabfield"
+)
 
 // link is the place of a record in a linked list, by the numbers of its neighbours.
 type link struct{ prev, next uint32 }
@@ -10,12 +13,14 @@ type list struct{ head, tail uint32 }
 
 // links joins the records of a slab into doubly linked lists by one of their fields. A record can
 // be in one list of the same links at a time. No method allocates.
-type links[T any] struct {
-	records *slab.Slab[T]
-	field   func(*T) *link
+type links[T any] struct{ field slabfield.Field[T, link] }
+
+// newLinks returns the links that are in the field to which in returns a pointer.
+func newLinks[T any](records *slab.Slab[T], in func(*T) *link) links[T] {
+	return links[T]{slabfield.Of(records, in)}
 }
 
-func (k *links[T]) at(id uint32) *link { return k.field(k.records.At(id)) }
+func (k *links[T]) at(id uint32) *link { return k.field.At(id) }
 
 // next returns the record after id; 0: id is the last.
 func (k *links[T]) next(id uint32) uint32 { return k.at(id).next }
@@ -79,7 +84,7 @@ type recordList[T any] struct {
 }
 
 func newRecordList[T any](records *slab.Slab[T], field func(*T) *link) recordList[T] {
-	return recordList[T]{links: links[T]{records, field}}
+	return recordList[T]{links: newLinks(records, field)}
 }
 
 func (l *recordList[T]) has(id uint32) bool     { return l.links.has(&l.list, id) }

@@ -49,9 +49,6 @@ func (h Host) QueueOwnRequest(now time.Duration, name uint32, queue OwnQueue) {
 // resumeOwnRequests puts the waiting requests of a host into the queues of its group.
 func (s *Slots) resumeOwnRequests(hostID uint32) {
 	h := s.hosts.At(hostID)
-	if h.own == 0 {
-		return
-	}
 	g := s.groups.At(h.group)
 	for _, w := range s.dispatch.closed[hostID] {
 		id := s.dispatch.requests.New()
@@ -180,5 +177,6 @@ func (h Host) OwnRequestDone(now time.Duration, f Feedback) {
 	}
 	r.own--
 	s.ended(now, h.id, &f)
+	s.reschedule(now, r.group)
 	s.sweeper.update(h.id, r)
 }

@@ -24,7 +24,7 @@ type pool struct {
 }
 
 func (p *pools) init(origins *slab.Slab[origin]) {
-	p.suspensions = links[origin]{origins, func(o *origin) *link { return &o.suspension }}
+	p.suspensions = newLinks(origins, func(o *origin) *link { return &o.suspension })
 }
 
 func (p *pools) at(no uint32) *pool {

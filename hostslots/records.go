@@ -64,11 +64,10 @@ func (o *origin) origin(id uint32) uint32 {
 
 // host is a host name or IP literal.
 type host struct {
-	name           arena.Ref
-	nameLen        uint8
 	turn           turn
 	inRotation     bool // of its group: it has a document, and turn is turnAble
 	slow           bool // it waits longer than Config.Patience
+	isIdle         bool // it is in sweeper.idle
 	rejected       bool // rejectList.hosts has it
 	released       bool // it was the first of those that waited for what is above it
 	wasSite        bool // it was in a site group last
@@ -76,25 +75,29 @@ type host struct {
 	failing        bool // its name fails to resolve for now
 	addressPending bool // its address is looked up again
 	moving         bool // it leaves its group when no request is open
-	hash           uint32
+	nameLen        uint8
 	group          uint32 // 0: not resolved
 	above          uint32 // the record of the network, or the address, above its site group; 0: none
 	origins        uint32 // first of its origins and pool queues
 	docs           uint32 // held, those at a spider included
 	open           uint32 // requests: documents at a spider, and own requests
 	own            uint32 // own requests, queued or open
-	waiting        list   // own requests that wait in its group's queues
 	pins           uint32
-	offers         uint32        // origins and pool queues with a document that may be sent
-	child          uint32        // first of its children among its group's waiting hosts
-	place          link          // in its group's rotation or waiting hosts, or in the line above it
-	member         link          // in its group's members or, without a group, in the failing hosts
-	idle           link          // in the hosts without documents, own requests and pins
-	reject         link          // in the hosts with documents that their limits block, or that are slow
-	due            time.Duration // its key among its group's waiting hosts
-	site           pace          // of its site, unless its group is the site
-	blocked        time.Duration // by the operator, until; 0: not
-	limits         Limits
+	offers         uint32 // origins and pool queues with a document that may be sent
+	place          link   // in its group's rotation or waiting hosts, or in the line above it
+	idle           link   // in the hosts without documents, own requests and pins
+	name           arena.Ref
+
+	site    pace          // of its site, unless its group is the site
+	blocked time.Duration // by the operator, until; 0: not
+	due     time.Duration // its key among its group's waiting hosts
+
+	limits  Limits
+	member  link   // in its group's members or, without a group, in the failing hosts
+	reject  link   // in the hosts with documents that their limits block, or that are slow
+	waiting list   // own requests that wait in its group's queues
+	child   uint32 // first of its children among its group's waiting hosts
+	hash    uint32
 }
 
 func (h *host) busy() bool { return h.docs > 0 || h.own > 0 || h.pins > 0 }
@@ -112,42 +115,49 @@ func (h *host) closed() bool {
 // if that is named by a rule or is on a shared network. The record of a shared network is a group
 // without hosts.
 type group struct {
-	id        GroupID
-	kind      groupKind
-	full      bool   // it has a slot with no room left
-	changed   bool   // it is in crawlCounts.changed
-	failing   bool   // pacer.failures has it
-	turnAbove bool   // the last request to it was one of another group's
-	slot      uint32 // its number plus one; 0: none
-	docs      uint32 // held for its hosts
-	slowDocs  uint32 // of these: for slow ones
-	sent      uint32 // documents at spiders
-	ownOpen   uint32 // own requests that are open
-	below     uint32 // open requests of hosts that it is above
-	users     uint32 // hosts that it is above
-	size      uint32 // hosts
-	incoming  uint32 // hosts that are to join it; it sends nothing while there are any
-	delaying  uint32 // hosts with the longest Crawl-delay
-	revision  uint32 // of the settings that its state was computed by
-	waits     uint32 // root of the heap of hosts whose sites may not be requested yet
-	line      list   // hosts of groups below that wait for it
-	lineLen   uint32
-	inLine    uint32          // of its own, that are in a line above
-	members   list            // hosts
-	rotation  list            // hosts with a document that may be sent; the first is next
-	own       [OwnQueues]list // own requests that wait
-	pace      pace
-	cap       AddressLimits // of an address by rules, of a shared network by Slots.SetCap
+	// The ways of all documents read or change these, which are two cache lines.
+	kind         groupKind
+	full         bool // it has a slot with no room left
+	changed      bool // it is in crawlCounts.changed
+	failing      bool // pacer.failures has it
+	turnAbove    bool // the last request to it was one of another group's
+	ownReady     bool // it is in dispatch.ownReady
+	isNotReady   bool // it is in dispatch.notReady
+	hasUsedQuota bool // it is in dispatch.quotaUsed
+	isRejected   bool // it is in rejectList.groups
+	lease        lease
+	slot         uint32 // its number plus one; 0: none
+	docs         uint32 // held for its hosts
+	slowDocs     uint32 // of these: for slow ones
+	sent         uint32 // documents at spiders
+	ownOpen      uint32 // own requests that are open
+	below        uint32 // open requests of hosts that it is above
+	users        uint32 // hosts that it is above
+	incoming     uint32 // hosts that are to join it; it sends nothing while there are any
+	revision     uint32 // of the settings that its state was computed by
+	rotation     list   // hosts with a document that may be sent; the first is next
+	waits        uint32 // root of the heap of hosts whose sites may not be requested yet
+	size         uint32 // hosts
+	pace         pace
+	own          [OwnQueues]list // own requests that wait
+
 	limits    strictest
+	cap       AddressLimits // of an address by rules, of a shared network by Slots.SetCap
+	id        GroupID
+	members   list // hosts
+	line      list // hosts of groups below that wait for it
+	lineLen   uint32
+	inLine    uint32        // of its own, that are in a line above
+	delaying  uint32        // hosts with the longest Crawl-delay
 	sitesDue  time.Duration // of an address: none of its sites is asked too soon by another daemon from then on
 	hostsDue  time.Duration // about when the host may go that came last into a line above; 0: none is
 	nextTurn  time.Duration // no host in line is released before
 	requests  uint64        // so far, to the hosts that it is above
-	lease     lease
-	rejected  link // in the groups whose hosts are rejected
-	notReady  link // in the groups with a slot that they cannot use soon
-	quotaUsed link // in the groups that have sent Config.Len documents from their slot
-	empty     link // in the groups without hosts
+	wanted    link          // in leases.wanted
+	rejected  link          // in the groups whose hosts are rejected
+	notReady  link          // in the groups with a slot that they cannot use soon
+	quotaUsed link          // in the groups that have sent Config.Len documents from their slot
+	empty     link          // in the groups without hosts
 }
 
 type groupKind uint8

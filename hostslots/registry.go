@@ -38,7 +38,7 @@ type named struct {
 func (r *registry) init() {
 	r.seed = maphash.MakeSeed()
 	r.groupByID = map[GroupID]uint32{}
-	r.members = links[host]{&r.hosts, func(h *host) *link { return &h.member }}
+	r.members = newLinks(&r.hosts, func(h *host) *link { return &h.member })
 	r.named = named{names: map[GroupID]string{}, addrs: map[uint32]netip.Addr{}}
 }
 

@@ -23,8 +23,11 @@ func (r *rejectList) init(reg *registry) {
 }
 
 // set sets whether the hosts of a group are rejected.
-func (r *rejectList) set(groupID uint32, reject bool) {
-	if !reject && r.groups.has(groupID) {
+func (r *rejectList) set(groupID uint32, g *group, reject bool) {
+	if g.isRejected == reject {
+		return
+	}
+	if g.isRejected = reject; !reject {
 		r.unrejected++
 	}
 	r.groups.set(groupID, reject)
@@ -44,14 +47,11 @@ func (s *Slots) updateRejected(hostID uint32) {
 	s.rejects.hosts.set(hostID, reject)
 }
 
-// setSlow sets whether a host is slow: its site has to be left alone for longer than
+// setSlow changes whether a host is slow: its site has to be left alone for longer than
 // Config.Patience. Slow hosts are rejected, and their documents do not count for the rejection of
 // the whole group. So a site with a long Crawl-delay does not keep its neighbours out.
 func (s *Slots) setSlow(hostID uint32, slow bool) {
 	h := s.hosts.At(hostID)
-	if h.slow == slow {
-		return
-	}
 	g := s.groups.At(h.group)
 	if h.slow = slow; slow {
 		g.slowDocs += h.docs

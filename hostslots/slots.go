@@ -22,6 +22,7 @@ type Slots struct {
 	unresolved unresolved
 	rejects    rejectList
 	sweeper    sweeper
+	prepared   uint32 // see prepare
 }
 
 // New returns empty slots. Each group counts as requested at time 0.
@@ -67,32 +68,49 @@ func (s *Slots) updateGroup(now time.Duration, id uint32) {
 	if g.kind == ofNetwork {
 		return
 	}
-	s.applySettingsTo(id, g)
+	if g.revision != s.cfg.revision {
+		s.applySettingsTo(id, g)
+	}
 	s.updateSlot(now, id, g)
+	if s.cfg.Leases {
+		s.leases.update(id, g)
+	}
+	s.updateReady(now, id, g)
+	if g.slot != 0 && g.sent == 0 || g.isNotReady || g.hasUsedQuota {
+		s.dispatch.setNotReady(id, g, s.isNotReady(now, g))
+		s.dispatch.setQuotaUsed(id, g, s.hasUsedQuota(g))
+	}
+}
+
+// updateReady puts a group into the ready heaps or removes it from them.
+func (s *Slots) updateReady(now time.Duration, id uint32, g *group) {
+	own, docs := g.hasOwn(), g.slot != 0 && g.rotation.head != 0
+	if !own && !docs && !g.ownReady {
+		s.dispatch.ready.Remove(id)
+		return // the ordinary case of a group that waits for the end of a request
+	}
 	due := s.pacer.groupDue(g)
 	if g.line.head != 0 && !g.turnAbove { // those have their turn first
 		due += s.pacer.gap(&g.pace, s.pacer.groupGap(g))
 	}
-	may := (g.open() < s.pacer.groupOpen(g) || faulty(faultConcurrent)) && !g.awaitsHosts()
-	if s.cfg.Leases {
-		s.leases.update(id, g)
-		may = may && g.lease.state == leased
-	}
+	may := (g.open() < s.pacer.groupOpen(g) || faulty(faultConcurrent)) && !g.awaitsHosts() &&
+		(!s.cfg.Leases || g.lease.state == leased)
 	// A request for robots.txt goes first. Until it has left no other site is asked for its own.
-	docs := may && g.slot != 0 && g.rotation.head != 0 && g.own[FirstTry].head == 0
+	docs = docs && may && g.own[FirstTry].head == 0
 	s.dispatch.woken = s.dispatch.woken || docs && !s.dispatch.ready.Has(id)
-	updateReady(&s.dispatch.ready, id, due, now, docs)
-	for queue := range g.own {
-		updateReady(&s.dispatch.ownReady[queue], id, due, now, may && g.own[queue].head != 0)
+	setReady(&s.dispatch.ready, id, due, now, docs)
+	if own || g.ownReady {
+		for queue := range g.own {
+			setReady(&s.dispatch.ownReady[queue], id, due, now, may && g.own[queue].head != 0)
+		}
+		g.ownReady = own && may
 	}
-	s.dispatch.notReady.set(id, s.isNotReady(now, g))
-	s.dispatch.quotaUsed.set(id, s.hasUsedQuota(g))
 }
 
-// updateReady puts a group into a ready heap or removes it. Its key is the moment at which it is
+// setReady puts a group into a ready heap or removes it. Its key is the moment at which it is
 // due, or now if it has been due for some time. A group in the heap that is due keeps its key, and
 // so its place before those that become due later.
-func updateReady(h *timeheap.Heap, id uint32, due, now time.Duration, in bool) {
+func setReady(h *timeheap.Heap, id uint32, due, now time.Duration, in bool) {
 	switch {
 	case !in:
 		h.Remove(id)

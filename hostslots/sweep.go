@@ -19,7 +19,8 @@ func (w *sweeper) init(r *registry) {
 }
 
 // add adds a new host to the idle ones.
-func (w *sweeper) add(hostID uint32) {
+func (w *sweeper) add(hostID uint32, h *host) {
+	h.isIdle = true
 	w.idle.pushBack(hostID)
 	w.idleHosts++
 }
@@ -27,12 +28,12 @@ func (w *sweeper) add(hostID uint32) {
 // update adds a host to the idle ones or removes it, as it is.
 func (w *sweeper) update(hostID uint32, h *host) {
 	idle := !h.busy()
-	if idle == w.idle.has(hostID) {
-		return
-	}
-	if idle {
-		w.add(hostID)
-	} else {
+	switch {
+	case idle == h.isIdle:
+	case idle:
+		w.add(hostID, h)
+	default:
+		h.isIdle = false
 		w.idle.remove(hostID)
 		w.idleHosts--
 	}

@@ -87,8 +87,7 @@ func (t *slotTable) init(cfg *settings) {
 	t.cells = make([]cell, 0, cfg.Count)
 	t.byStatus = newRecordList(&t.transactions, func(tx *transaction) *link { return &tx.byStatus })
 	t.byAge = newRecordList(&t.transactions, func(tx *transaction) *link { return &tx.byAge })
-	t.spiderLinks.records = &t.transactions
-	t.spiderLinks.field = func(tx *transaction) *link { return &tx.bySpider }
+	t.spiderLinks = newLinks(&t.transactions, func(tx *transaction) *link { return &tx.bySpider })
 	for i := range t.slots {
 		t.slots[i].next = uint32(i) + 2
 	}

@@ -10,8 +10,9 @@ func (s *Slots) Working(now time.Duration, name TransID) {
 	s.table.working(now, s.table.live(name))
 }
 
-// Done ends a live transaction. It returns its document, for the caller to End. The status of the
-// fetch and the Retry-After that the host asked for are 0 if they are not known.
+// Done ends a live transaction. It returns its document, which the caller must End before anything
+// else is sent: End reschedules the group. The status of the fetch and the Retry-After that the host
+// asked for are 0 if they are not known.
 func (s *Slots) Done(
 	now time.Duration, name TransID, status int, retryAfter time.Duration,
 ) (doc uint32) {

@@ -29,7 +29,7 @@ const mostWoken = 64
 // reschedules its group.
 func (s *Slots) updateTurn(hostID uint32) {
 	h := s.hosts.At(hostID)
-	if h.group == 0 {
+	if h.group == 0 || h.turn == turnNone && h.offers == 0 && h.own == 0 {
 		return
 	}
 	g := s.groups.At(h.group)
@@ -76,7 +76,9 @@ func (s *Slots) setTurn(hostID uint32, to turn, due time.Duration) {
 			h.inRotation = false
 			s.dispatch.places.remove(&g.rotation, hostID)
 		}
-		s.suspendOwnRequests(hostID)
+		if h.waiting.head != 0 {
+			s.suspendOwnRequests(hostID)
+		}
 		if h.released { // the next one may go in its place; it is first when it comes back
 			s.groups.At(h.above).nextTurn = 0
 			s.updateCap(h.above)
@@ -96,10 +98,14 @@ func (s *Slots) setTurn(hostID uint32, to turn, due time.Duration) {
 	s.countWaiting(h, g, -1)
 	h.turn = to
 	s.countWaiting(h, g, 1)
-	s.setSlow(hostID, to == turnWaits && due-s.pacer.now > s.cfg.Patience)
+	if slow := to == turnWaits && due-s.pacer.now > s.cfg.Patience; slow != h.slow {
+		s.setSlow(hostID, slow)
+	}
 	switch to {
 	case turnAble:
-		s.resumeOwnRequests(hostID)
+		if h.own > 0 {
+			s.resumeOwnRequests(hostID)
+		}
 	case turnWaits:
 		h.due, h.child, h.place = due, 0, link{}
 		g.waits = s.mergeWaits(g.waits, hostID)
@@ -313,6 +319,7 @@ func (s *Slots) began(now time.Duration, hostID uint32) {
 	h.open++
 	s.counted(now, hostID)
 	h.released = false
+	s.updateTurn(hostID)
 	if h.above != 0 {
 		up := s.groups.At(h.above)
 		up.below++
@@ -322,7 +329,6 @@ func (s *Slots) began(now time.Duration, hostID uint32) {
 		s.reschedule(now, h.above)
 	}
 	s.groups.At(h.group).turnAbove = false
-	s.updateTurn(hostID)
 	s.reschedule(now, h.group)
 }
 
@@ -342,8 +348,8 @@ func (s *Slots) counted(at time.Duration, hostID uint32) {
 	}
 }
 
-// ended notes the end of a request to a host at all levels, with what it says about the site. f is
-// nil if the request ended without an answer of the site; the caller reschedules the group then.
+// ended notes the end of a request to a host at all levels, with what it says about the site; f is
+// nil if the request ended without an answer of the site. The caller reschedules the group.
 func (s *Slots) ended(now time.Duration, hostID uint32, f *Feedback) {
 	h := s.hosts.At(hostID)
 	g := s.groups.At(h.group)
@@ -359,9 +365,6 @@ func (s *Slots) ended(now time.Duration, hostID uint32, f *Feedback) {
 	s.updateTurn(hostID)
 	if h.above != 0 {
 		s.reschedule(now, h.above)
-	}
-	if f != nil {
-		s.reschedule(now, h.group)
 	}
 }
 
