@@ -16,10 +16,26 @@ type HostAddress struct {
 	Blocked bool       // a rule blocks the host
 
 	SitePace    Pace
-	AddressPace Pace // of Addr, or of Network
+	AddressPace Pace       // of Addr, or of Network
+	Use         AddressUse // of Addr, or of Network; nil: nobody else uses it
 	// Raises says that the address may be as fast as its sites if this is so of all its known
 	// sites.
 	Raises bool
+}
+
+// AddressUse is the right to give out URLs at an address, or on a shared network, which spiders and
+// other daemons use, too. A store calls it while it holds locks: it returns at once.
+type AddressUse interface {
+	// Usable reports whether URLs may be given out now, and says that some are to be: waiting queues
+	// wait for it. If not, ask again later.
+	Usable(waiting int) bool
+	// Share returns the part of a pace that may be used.
+	Share(of Pace) Pace
+	// Gave counts a URL that was given out.
+	Gave()
+	// SetOpen says of how many queues clients have URLs. When there are none, nobody is to be asked
+	// before next, in ms since 1970, nor within gap ms.
+	SetOpen(queues int, next, gap int64)
 }
 
 // Pace is how fast requests may go to a site, an address or a network.

@@ -28,6 +28,7 @@ const (
 // (frontier.addresses). The index asks it while it holds its lock, so it answers from the
 // resolver's cache, or begins a look-up. It is safe for concurrent use.
 type clientAddresses struct {
+	leases  *clientLeases // nil: nobody else uses the addresses
 	resolve func(host string, deliver func(netip.Addr, error))
 	cached  func(host []byte) (addr netip.Addr, err error, ok bool)
 
@@ -52,8 +53,8 @@ type failingName struct {
 	givenUp bool // it counts as a name without an address until next
 }
 
-func newClientAddresses(r *resolver.Resolver) *clientAddresses {
-	return &clientAddresses{resolve: r.Resolve, cached: r.Cached, lookups: map[string]struct{}{},
+func newClientAddresses(r *resolver.Resolver, leases *clientLeases) *clientAddresses {
+	return &clientAddresses{leases: leases, resolve: r.Resolve, cached: r.Cached, lookups: map[string]struct{}{},
 		failing: map[string]failingName{}, brief: map[string]briefAnswer{}}
 }
 
@@ -62,6 +63,9 @@ func (c *clientAddresses) configure(cfg *configs.Config) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cfg, c.rules = *cfg, rules
+	if c.leases != nil {
+		c.leases.configure(rules)
+	}
 }
 
 // of is a [docindex.Addresses].
@@ -84,7 +88,7 @@ func (c *clientAddresses) of(host []byte) docindex.HostAddress {
 // be used: only its site. What becomes of its URLs is for the client to say.
 func (c *clientAddresses) withoutAddressLocked(host []byte) docindex.HostAddress {
 	a := c.atLocked(host, netip.Addr{})
-	a.Network, a.AddressPace = "no address: "+string(host), a.SitePace
+	a.Network, a.AddressPace, a.Use = "no address: "+string(host), a.SitePace, nil
 	return a
 }
 
@@ -96,8 +100,10 @@ func (c *clientAddresses) atLocked(host []byte, addr netip.Addr) docindex.HostAd
 		SitePace: paceOf(cmp.Or(l.Site.PerSec, site.PerSec), cmp.Or(l.Site.Concurrent, site.Concurrent)),
 		Raises:   l.Raises && l.Address == configs.Pace{},
 	}
+	a.Use = c.leases.ofAddress(addr)
 	if l.Shared != nil {
 		a.Network, l.Address = l.Shared.Name, l.Shared.Pace
+		a.Use = c.leases.ofNetwork(l.Shared.Name)
 	}
 	a.AddressPace = paceOf(cmp.Or(l.Address.PerSec, address.PerSec),
 		cmp.Or(l.Address.Concurrent, address.Concurrent))

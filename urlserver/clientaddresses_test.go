@@ -20,7 +20,7 @@ type fakeNames struct {
 
 func newFakeNames(change func(*configs.Config)) (*fakeNames, *clientAddresses) {
 	f := &fakeNames{cache: map[string]error{}, asked: map[string]func(netip.Addr, error){}}
-	c := newClientAddresses(nil)
+	c := newClientAddresses(nil, nil)
 	c.resolve = func(host string, deliver func(netip.Addr, error)) { f.asked[host], f.lookup = deliver, f.lookup+1 }
 	c.cached = func(host []byte) (netip.Addr, error, bool) {
 		err, ok := f.cache[string(host)]

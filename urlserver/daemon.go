@@ -81,6 +81,7 @@ type Daemon struct {
 	dialing        dialers
 	indexErr       atomic.Pointer[string]
 	addresses      *clientAddresses // of hosts of queues, for URL Frontier clients
+	clientLeases   *clientLeases    // of these; nil: no reservation, or frontier.addresses was off at the start
 	namesDown      atomic.Bool      // whether the log says that no name server can be used
 	candidateCalls callStats
 	badLines       limiter
@@ -127,7 +128,10 @@ func New(cfg configs.Config, parts Parts) *Daemon {
 	d.outbox.setBackpressure, d.outbox.export = d.setBackpressure, d.exportTraces
 	d.returns = newOutbox("returned documents", d.returnAll, d.log)
 	d.pauses = newOutbox("pauses of hosts", d.pauseAll, d.log)
-	d.addresses = newClientAddresses(parts.Resolver)
+	if parts.Reserver != nil && cfg.Frontier.Addresses {
+		d.clientLeases = newClientLeases(parts.Reserver)
+	}
+	d.addresses = newClientAddresses(parts.Resolver, d.clientLeases)
 	d.configureFetches(&cfg)
 	d.configure(cfg)
 	if parts.Store != nil {
@@ -202,6 +206,9 @@ func (d *Daemon) Run(ctx context.Context, listener net.Listener) error {
 	helpers.Go(func() { d.pauses.run(hard) })
 	helpers.Go(func() { d.reserve(hard) })
 	helpers.Go(func() { d.restoreBlocks(hard) })
+	if d.clientLeases != nil {
+		helpers.Go(func() { d.clientLeases.run(hard) })
+	}
 	d.dialing = dialers{dial: func(ctx context.Context, addr string) { d.dial(ctx, addr) }}
 	d.dialing.start(hard, d.cfg.Load().SpiderAddrs())
 	var accepting sync.WaitGroup

@@ -9,14 +9,22 @@ import (
 	"urlserver/configs"
 	"urlserver/internal/netguard"
 	"urlserver/reservation/grpcclient"
+	"urlserver/reservation/memory"
 	"urlserver/reservation/redis"
 	"urlserver/urlserver"
 )
 
 // openReserver opens the reservation that the daemon shares with others, if any. gap is the least
-// time between two requests to a group.
-func (s *server) openReserver(cfg configs.Reservation, gap time.Duration) (err error) {
+// time between two requests to a group. With inside, spiders and URL Frontier clients of a daemon
+// that shares with nobody share a reservation in its memory.
+func (s *server) openReserver(cfg configs.Reservation, gap time.Duration, inside bool) (err error) {
+	penalty := max(cfg.Penalty, gap) // a daemon that lost its lease may have sent a request at its end
 	if cfg.Kind == configs.ReservationNone {
+		if inside {
+			s.reserver = &urlserver.Reserver{Store: memory.New(memory.Config{Penalty: penalty}), Lease: cfg.Lease,
+				Holder: holder(), Log: s.log}
+			s.janitor = cfg.Janitor
+		}
 		return nil
 	}
 	secure, err := netguard.ClientFiles{Cert: cfg.TLSCert, Key: cfg.TLSKey, CA: cfg.TLSCA}.Client()
@@ -34,8 +42,7 @@ func (s *server) openReserver(cfg configs.Reservation, gap time.Duration) (err e
 	}
 	store := redis.New(redis.Config{
 		Addrs: cfg.Addrs, Prefix: cfg.Prefix, Password: string(cfg.Token), TLS: secure,
-		Penalty: max(cfg.Penalty, gap), // a daemon that lost its lease may have sent a request at its end
-		Log:     s.log,
+		Penalty: penalty, Log: s.log,
 	})
 	s.reserver.Store, s.closeReservation = store, func() error { store.Close(); return nil }
 	s.janitor = cfg.Janitor

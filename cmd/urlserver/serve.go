@@ -162,7 +162,8 @@ func (s *server) open(ctx context.Context, cfg configs.Config) (err error) {
 		return err
 	}
 	if err := s.openReserver(cfg.Reservation,
-		time.Duration(float64(time.Second)/cfg.ReqHostPerSec)); err != nil {
+		time.Duration(float64(time.Second)/cfg.ReqHostPerSec),
+		cfg.Frontier.Listen != "" && cfg.Frontier.Addresses); err != nil {
 		return err
 	}
 	if cfg.Trace.Endpoint != "" {

@@ -12,7 +12,7 @@ import (
 )
 
 // clientPace keeps the pace of addresses for the clients of this daemon. It counts only what this
-// daemon gives out: with n daemons on one Redis, an address may get n times its pace.
+// daemon gives out: several daemons keep it together by [docindex.AddressUse].
 type clientPace struct {
 	mu     sync.Mutex // guards all below; held for memory work only
 	of     docindex.Addresses

@@ -47,7 +47,7 @@ type Release struct {
 	Token  uint64
 	Next   time.Duration
 	Delete bool // the daemon holds no document of the group
-	Slice  bool // of a shared network's cap, not a group
+	Slice  bool // of a shared network's cap, or for URL Frontier clients: it has no documents to be counted
 }
 
 // Bind proposes the group of a host: its address, by a rule an alias, or the host itself.
@@ -71,7 +71,7 @@ type LeaseRequest struct {
 	Token   uint64 // of the lease to be extended, or of the acquired one
 	Answer  LeaseAnswer
 	Unknown bool // an answer: the reservation has no record of the group
-	Slice   bool // of a shared network's cap, not a group
+	Slice   bool // as in Release
 	group   uint32
 	slice   *netSlice
 }

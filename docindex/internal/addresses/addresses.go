@@ -36,9 +36,10 @@ type pace struct {
 	name    string     // of a site or a network
 	addr    netip.Addr // of an address
 	limit   docindex.Pace
-	raised  docindex.Pace // the slowest pace that rules allow its sites
-	next    int64         // no request before
-	turn    int64         // the last one that was given
+	use     docindex.AddressUse // of an address or a network; nil: nobody else uses it
+	raised  docindex.Pace       // the slowest pace that rules allow its sites
+	next    int64               // no request before
+	turn    int64               // the last one that was given
 	queues  uint32
 	slow    uint32 // of these, those whose sites no rule makes faster
 	open    int    // of these, those of which clients have URLs
@@ -153,7 +154,7 @@ func (t *Table) both(q *queue) [2]*pace { return [2]*pace{t.paces.At(q.site), t.
 // setLimits sets what settings and rules say now.
 func (t *Table) setLimits(q *queue, a *docindex.HostAddress) {
 	site, address := t.paces.At(q.site), t.paces.At(q.address)
-	site.limit, address.limit = a.SitePace, a.AddressPace
+	site.limit, address.limit, address.use = a.SitePace, a.AddressPace, a.Use
 	switch {
 	case a.Raises && !q.raises:
 		address.slow--
@@ -173,10 +174,26 @@ func (t *Table) setLimits(q *queue, a *docindex.HostAddress) {
 // now returns the pace that holds. Rules of sites make an address only as fast as all its sites may
 // be.
 func (p *pace) now() docindex.Pace {
-	if p.slow > 0 || p.raised.Open == 0 {
-		return docindex.Pace{Gap: p.limit.Gap, Open: max(1, p.limit.Open)}
+	all := docindex.Pace{Gap: p.limit.Gap, Open: max(1, p.limit.Open)}
+	if p.slow == 0 && p.raised.Open > 0 {
+		all = docindex.Pace{Gap: min(p.limit.Gap, p.raised.Gap), Open: max(1, p.limit.Open, p.raised.Open)}
 	}
-	return docindex.Pace{Gap: min(p.limit.Gap, p.raised.Gap), Open: max(1, p.limit.Open, p.raised.Open)}
+	if p.use != nil {
+		return p.use.Share(all)
+	}
+	return all
+}
+
+// retryUse is how long nothing is given out at an address, in ms, after others were using it.
+const retryUse = 200
+
+// isUsable reports whether others leave an address to clients now.
+func (p *pace) isUsable(now int64) bool {
+	if p.use == nil || p.use.Usable(int(p.waiting)) {
+		return true
+	}
+	p.next = max(p.next, now+retryUse)
+	return false
 }
 
 // MayFrom returns when a queue may be taken. If that is now, the caller has it taken, or calls
@@ -201,7 +218,7 @@ func (t *Table) MayFrom(id uint32, now int64) (at int64) {
 
 // isFree reports whether a queue may be asked now.
 func (t *Table) isFree(q *queue, now int64) bool {
-	return t.freeFrom(q) <= now && (q.open || !t.isFull(q))
+	return t.freeFrom(q) <= now && t.paces.At(q.address).isUsable(now) && (q.open || !t.isFull(q))
 }
 
 // freeFrom returns when a queue may be asked as far as times go.
@@ -292,6 +309,14 @@ func (t *Table) open(q *queue) {
 	q.open = true
 	for _, p := range t.both(q) {
 		p.open++
+		p.tellUse()
+	}
+}
+
+// tellUse says of how many queues at an address clients have URLs.
+func (p *pace) tellUse() {
+	if p.use != nil {
+		p.use.SetOpen(p.open, p.next, p.now().Gap)
 	}
 }
 
@@ -305,6 +330,9 @@ func (t *Table) Reopen(id uint32) {
 func (t *Table) Gave(id uint32, at int64) {
 	for _, p := range t.both(t.queues.At(id)) {
 		p.next = max(p.next, at) + max(p.now().Gap, p.backoff)
+		if p.use != nil {
+			p.use.Gave()
+		}
 	}
 }
 
@@ -317,6 +345,7 @@ func (t *Table) Return(id uint32) {
 	q.open = false
 	for _, p := range t.both(q) {
 		p.open--
+		p.tellUse()
 	}
 }
 

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"urlserver/internal/testkit/redistest"
+)
+
+// addressPace collects what leaves for one address, by whoever asked for it.
+type addressPace struct {
+	mu   sync.Mutex // guards all below
+	at   []time.Time
+	from map[string]int
+}
+
+func (p *addressPace) left(from string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.at = append(p.at, time.Now())
+	p.from[from]++
+}
+
+func (p *addressPace) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.at)
+}
+
+// spiderOf fetches for a daemon until the test ends.
+func (p *addressPace) spiderOf(t *testing.T, d *daemon, name string) {
+	s := dialSpider(t, d.spiders)
+	go func() {
+		for {
+			line, err := s.in.ReadString('\n')
+			if err != nil {
+				return
+			}
+			p.left(name)
+			if _, err := fmt.Fprintf(s.conn, "%s DONE 200\n", strings.Fields(line)[0]); err != nil {
+				return
+			}
+		}
+	}()
+}
+
+// clientOf gets URLs of a daemon until there are so many in all.
+func (p *addressPace) clientOf(t *testing.T, d *daemon, name string, all int) {
+	c := dialFrontier(t, d)
+	for end := time.Now().Add(patience); p.count() < all && time.Now().Before(end); {
+		urls := c.get()
+		for range urls {
+			p.left(name)
+		}
+		for _, url := range urls {
+			c.ended(url)
+		}
+		if len(urls) == 0 {
+			time.Sleep(10 * time.Millisecond) // until the next call
+		}
+	}
+}
+
+// judge checks that all came, some by each, and in no second more than the pace allows. The first
+// of a second may come late.
+func (p *addressPace) judge(t *testing.T, perSec, all int, names ...string) {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t.Logf("%d requests in %v: %v", len(p.at), p.at[len(p.at)-1].Sub(p.at[0]), p.from)
+	if len(p.at) < all {
+		t.Errorf("%d requests; want %d", len(p.at), all)
+	}
+	slices.SortFunc(p.at, time.Time.Compare)
+	gap := time.Second / time.Duration(perSec)
+	if least := time.Duration(len(p.at)-2) * gap; p.at[len(p.at)-1].Sub(p.at[0]) < least {
+		t.Errorf("they took %v; want at least %v", p.at[len(p.at)-1].Sub(p.at[0]), least)
+	}
+	for _, name := range names {
+		if p.from[name] == 0 {
+			t.Errorf("none by %s", name)
+		}
+	}
+}
+
+const sharedHosts = 30
+
+// sharedURLs are URLs of many hosts, all at one address.
+func sharedURLs(from int) (urls []string) {
+	for i := range 2 * sharedHosts {
+		urls = append(urls, fmt.Sprintf("http://h%d.test/%d", i%sharedHosts, from+i))
+	}
+	return urls
+}
+
+// TestSpidersAndClientsShareAnAddress: a spider and a URL Frontier client of one daemon together
+// keep the pace of an address, and the cap of a shared network.
+func TestSpidersAndClientsShareAnAddress(t *testing.T) {
+	rule := "[[rules]]\nnetworks = [\"127.0.0.0/24\"]\nshared = true\nper_sec = 8\nconcurrent = 8\n"
+	for name, more := range map[string]string{"address": "", "network": rule} {
+		t.Run(name, func(t *testing.T) {
+			names := serveNames(t, func(string) string { return "127.0.0.2" })
+			text := strings.Replace(fmt.Sprintf(withAddresses, names, more), "Per_Sec = 2.0", "Per_Sec = 8.0", 1)
+			text = strings.Replace(text, "[[rules]]", "[reservation]\nlease = \"4s\"\npenalty = \"1s\"\n[[rules]]", 1)
+			d := startDaemon(t, write(t, "urlserver.toml", text))
+			p := &addressPace{from: map[string]int{}}
+			dialFrontier(t, d).discover(sharedURLs(0)...)
+			const all = 2 * sharedHosts
+			first := p.count() + all/4
+			p.clientOf(t, d, "client", first)
+			p.spiderOf(t, d, "spider")
+			p.clientOf(t, d, "client", all)
+			p.judge(t, 8, all, "client", "spider")
+		})
+	}
+}
+
+// TestDaemonsShareAnAddressOfClients: the clients of two daemons with index and reservation in one
+// Redis together keep the pace of an address.
+func TestDaemonsShareAnAddressOfClients(t *testing.T) {
+	redis := redistest.Start(t)
+	names := serveNames(t, func(string) string { return "127.0.0.2" })
+	text := strings.Replace(fmt.Sprintf(withAddresses, names, ""), "Per_Sec = 2.0", "Per_Sec = 8.0", 1)
+	text += fmt.Sprintf("[docindex]\nkind = \"redis\"\naddrs = [%q]\n[reservation]\nkind = \"redis\"\naddrs = [%[1]q]\n"+
+		"lease = \"4s\"\npenalty = \"1s\"\njanitor = \"1s\"\n", redis.Addr())
+	p := &addressPace{from: map[string]int{}}
+	const all = 2 * sharedHosts
+	var both sync.WaitGroup
+	for n := range 2 {
+		d := startDaemon(t, write(t, "urlserver.toml", text))
+		if n == 0 {
+			dialFrontier(t, d).discover(sharedURLs(0)...)
+		}
+		both.Go(func() { p.clientOf(t, d, fmt.Sprint("client ", n), all) })
+	}
+	both.Wait()
+	p.judge(t, 8, all)
+}

@@ -1,0 +1,163 @@
+package urlserver
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/netip"
+	"sync"
+	"time"
+
+	"urlserver/configs"
+	"urlserver/docindex"
+	"urlserver/urlserver/engine"
+)
+
+// clientLeases gets the leases of addresses and of slices of caps for URL Frontier clients, from the
+// reservation that the engine uses. Its mutex is the innermost: an index calls it under its own.
+type clientLeases struct {
+	reserver *Reserver
+	start    time.Time
+	wake     chan struct{} // holds one when there may be something to do
+
+	mu     sync.Mutex // guards all below; held for memory work only
+	leases *engine.ClientLeases
+}
+
+// newClientLeases returns leases beside those of a daemon's engine.
+func newClientLeases(of *Reserver) *clientLeases {
+	r := &Reserver{Store: of.Store, Lease: of.Lease, Holder: of.Holder + "/clients", Log: of.Log}
+	return &clientLeases{reserver: r, start: time.Now(), wake: make(chan struct{}, 1),
+		leases: engine.NewClientLeases(of.Lease, rand.Uint64())}
+}
+
+func (c *clientLeases) now() time.Duration { return time.Since(c.start) }
+
+func (c *clientLeases) configure(rules *configs.RuleSet) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.leases.SetNetworks(c.now(), rules.SharedNetworks())
+	c.more()
+}
+
+// more wakes run.
+func (c *clientLeases) more() {
+	select {
+	case c.wake <- struct{}{}:
+	default: // it will look anyway
+	}
+}
+
+// run does what the leases need until ctx ends, and then gives them back.
+func (c *clientLeases) run(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-c.wake:
+		case <-timer.C:
+		case <-ctx.Done():
+			c.mu.Lock()
+			releases := c.leases.ReleaseAll(c.now())
+			c.mu.Unlock()
+			c.reserver.surrender(context.WithoutCancel(ctx), releases)
+			return
+		}
+		c.mu.Lock()
+		work, wait := c.leases.Step(c.now())
+		c.mu.Unlock()
+		if work != nil {
+			late, cancel := outlast(ctx, answerWait)
+			c.reserver.do(late, work)
+			cancel()
+			c.mu.Lock()
+			c.leases.Answered(c.now(), work)
+			c.mu.Unlock()
+			wait = 0
+		}
+		arm(timer, wait)
+	}
+}
+
+// addressUse is the use of an address by clients.
+type addressUse struct {
+	*clientLeases
+	name string
+}
+
+// networkUse is the use of a shared network by clients.
+type networkUse addressUse
+
+// ofAddress returns the use of an address; nil if c is.
+func (c *clientLeases) ofAddress(addr netip.Addr) docindex.AddressUse {
+	if c == nil {
+		return nil
+	}
+	return addressUse{c, addr.String()}
+}
+
+// ofNetwork returns the use of a shared network; nil if c is.
+func (c *clientLeases) ofNetwork(name string) docindex.AddressUse {
+	if c == nil {
+		return nil
+	}
+	return networkUse{c, name}
+}
+
+// Usable implements [docindex.AddressUse].
+func (u addressUse) Usable(int) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	usable := u.leases.Usable(u.now(), u.name)
+	if !usable {
+		u.more()
+	}
+	return usable
+}
+
+// Share implements [docindex.AddressUse].
+func (u addressUse) Share(of docindex.Pace) docindex.Pace { return of }
+
+// Gave implements [docindex.AddressUse].
+func (u addressUse) Gave() {}
+
+// SetOpen implements [docindex.AddressUse].
+func (u addressUse) SetOpen(queues int, next, gap int64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	now := u.now()
+	until := max(time.Until(time.UnixMilli(next)), time.Duration(gap)*time.Millisecond)
+	u.leases.SetOpen(now, u.name, queues > 0, now+until)
+}
+
+// Usable implements [docindex.AddressUse].
+func (u networkUse) Usable(waiting int) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	usable := u.leases.NetworkUsable(u.now(), u.name, waiting)
+	if !usable {
+		u.more()
+	}
+	return usable
+}
+
+// Share implements [docindex.AddressUse].
+func (u networkUse) Share(docindex.Pace) docindex.Pace {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	gap, open := u.leases.Share(u.name)
+	return docindex.Pace{Gap: (gap + time.Millisecond - 1).Milliseconds(), Open: open}
+}
+
+// Gave implements [docindex.AddressUse].
+func (u networkUse) Gave() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.leases.Gave(u.name)
+}
+
+// SetOpen implements [docindex.AddressUse].
+func (u networkUse) SetOpen(queues int, _, _ int64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.leases.SetNetworkOpen(u.name, queues)
+}

@@ -1,0 +1,290 @@
+package engine
+
+import (
+	"time"
+
+	"urlserver/configs"
+	"urlserver/hostslots"
+	"urlserver/internal/container/timeheap"
+)
+
+// ClientLeases decides which leases the daemon tries for, keeps and releases for URL Frontier
+// clients: of addresses, and of slices of the caps of shared networks. To the reservation it is a
+// daemon of its own beside the engine. So spiders and clients of one daemon, and those of several,
+// never have an address at once. ClientLeases is not safe for concurrent use.
+type ClientLeases struct {
+	lease   time.Duration
+	groups  map[string]*clientLease
+	byID    []*clientLease // by number in times; nil: the number is free
+	free    []uint32
+	times   timeheap.Heap // leases, by when there is something to do about them
+	caps    map[string]*clientCap
+	slices  netSlices
+	request LeaseBatch
+	out     bool
+	retryAt time.Duration // the reservation is not asked before: it did not answer
+}
+
+// clientLease is the lease of an address, or the wish to have it.
+type clientLease struct {
+	id      uint32
+	name    string
+	state   clientLeaseState
+	denials int
+	token   uint64
+	turn    time.Duration // it is given up then, for a while
+	until   time.Duration // it counts until then
+	renew   time.Duration // it is extended then
+	usedAt  time.Duration // a client was last given, or refused, something at the address
+	open    bool          // clients have URLs
+	next    time.Duration // no request before
+}
+
+const (
+	clientLinger = time.Second // a lease is kept so long without need: queues of its address may be due soon
+	clientRest   = 8           // after turnLeases an address is left to others for 1/clientRest of a lease
+)
+
+type clientLeaseState uint8
+
+const (
+	clientDenied clientLeaseState = iota // or given up
+	clientWanted
+	clientAsked
+	clientHeld
+)
+
+// clientCap is what clients may use of a shared network, and what they use.
+type clientCap struct {
+	gap      time.Duration
+	room     int
+	open     int
+	waiting  int
+	waitedAt time.Duration
+	requests uint64
+}
+
+// NewClientLeases returns the leases of a daemon that has none.
+func NewClientLeases(lease time.Duration, seed uint64) *ClientLeases {
+	return &ClientLeases{lease: lease, groups: map[string]*clientLease{}, caps: map[string]*clientCap{},
+		slices: newNetSlices(lease, seed)}
+}
+
+// SetNetworks puts the caps of shared networks in force, by name.
+func (l *ClientLeases) SetNetworks(now time.Duration, networks map[string]*configs.SharedNetwork) {
+	l.slices.set(now, l, networks)
+}
+
+// SetCap takes what clients may use of a network.
+func (l *ClientLeases) SetCap(_ time.Duration, network string, gap time.Duration, concurrent int) {
+	c := l.cap(network)
+	c.gap, c.room = gap, concurrent
+}
+
+// Cap returns how clients use a network.
+func (l *ClientLeases) Cap(network string) hostslots.CapView {
+	c := l.cap(network)
+	return hostslots.CapView{Open: c.open, Waiting: c.waiting, Requests: c.requests}
+}
+
+func (l *ClientLeases) cap(network string) *clientCap {
+	c := l.caps[network]
+	if c == nil {
+		c = &clientCap{}
+		l.caps[network] = c
+	}
+	return c
+}
+
+// NetworkUsable reports whether clients may be given URLs on a shared network now. waiting is how
+// many queues wait for that.
+func (l *ClientLeases) NetworkUsable(now time.Duration, network string, waiting int) bool {
+	c := l.cap(network)
+	if c.waiting, c.waitedAt = waiting, now; c.room == 0 {
+		c.waiting = max(1, waiting)
+	}
+	return c.room > 0
+}
+
+// Share returns the gap and the open requests that clients may use of a network.
+func (l *ClientLeases) Share(network string) (gap time.Duration, open int) {
+	c := l.cap(network)
+	return c.gap, c.room
+}
+
+// Gave counts a URL on a shared network that a client was given.
+func (l *ClientLeases) Gave(network string) { l.cap(network).requests++ }
+
+// SetNetworkOpen sets how many queues on a shared network clients have URLs of.
+func (l *ClientLeases) SetNetworkOpen(network string, open int) { l.cap(network).open = open }
+
+// Usable reports whether clients may be given URLs at an address now. If not, its lease is wanted.
+func (l *ClientLeases) Usable(now time.Duration, name string) bool {
+	c := l.groups[name]
+	if c == nil {
+		c = l.want(now, name)
+	}
+	c.usedAt = now
+	return c.state == clientHeld && now < min(c.until, c.turn)
+}
+
+// SetOpen says that clients have URLs at an address, or have none any more: then nobody may ask it
+// before next.
+func (l *ClientLeases) SetOpen(now time.Duration, name string, open bool, next time.Duration) {
+	c := l.groups[name]
+	if c == nil {
+		if !open {
+			return
+		}
+		c = l.want(now, name)
+	}
+	c.open, c.next, c.usedAt = open, max(c.next, next), now
+}
+
+func (l *ClientLeases) want(now time.Duration, name string) *clientLease {
+	c := &clientLease{name: name, state: clientWanted}
+	if n := len(l.free); n > 0 {
+		c.id, l.free = l.free[n-1], l.free[:n-1]
+		l.byID[c.id] = c
+	} else {
+		c.id = uint32(len(l.byID))
+		l.byID = append(l.byID, c)
+	}
+	l.groups[name] = c
+	l.times.Set(c.id, now)
+	return c
+}
+
+func (l *ClientLeases) forget(c *clientLease) {
+	l.times.Remove(c.id)
+	delete(l.groups, c.name)
+	l.byID[c.id] = nil
+	l.free = append(l.free, c.id)
+}
+
+// Step returns work for the reservation, or nil, and how long until Step is due again; a negative
+// wait is endless. The answers go to Answered.
+func (l *ClientLeases) Step(now time.Duration) (work *LeaseBatch, wait time.Duration) {
+	due := waiter{}
+	for _, c := range l.caps {
+		if now-c.waitedAt > l.lease/idleShare {
+			c.waiting = 0
+		}
+	}
+	l.slices.step(now, l, false, &due)
+	if l.out {
+		return nil, due.wait()
+	}
+	if l.retryAt > now {
+		return nil, l.retryAt - now
+	}
+	c := &l.request
+	c.reset(now)
+	l.slices.gather(now, c, false)
+	for len(c.Extends) < leaseBatch && len(c.Acquires) < leaseBatch {
+		id, at, ok := l.times.Min()
+		if !ok {
+			break
+		}
+		if at > now {
+			due.after(at - now)
+			break
+		}
+		l.stepLease(now, l.byID[id], c)
+	}
+	if len(c.Releases)+len(c.Extends)+len(c.Acquires)+len(c.Forgets) == 0 {
+		return nil, due.wait()
+	}
+	l.out = true
+	return c, due.wait()
+}
+
+// stepLease does what is due about a lease.
+func (l *ClientLeases) stepLease(now time.Duration, c *clientLease, work *LeaseBatch) {
+	idle := !c.open && now >= c.usedAt+clientLinger
+	request := LeaseRequest{Host: c.name, Token: c.token, Slice: true}
+	switch {
+	case c.state == clientHeld && now >= c.until:
+		c.state, c.token = clientDenied, 0
+		l.times.Set(c.id, now)
+	case c.state == clientHeld && idle:
+		work.Releases = append(work.Releases, Release{Host: c.name, Token: c.token, Slice: true,
+			Next: max(0, c.next-now)})
+		l.forget(c)
+	case c.state == clientHeld && !c.open && now >= c.turn:
+		work.Releases = append(work.Releases, Release{Host: c.name, Token: c.token, Slice: true,
+			Next: max(0, c.next-now)})
+		c.state, c.token = clientDenied, 0
+		l.times.Set(c.id, now+l.lease/clientRest)
+	case c.state == clientHeld && now >= c.renew:
+		c.renew = now + l.lease // until the answer
+		work.Extends = append(work.Extends, request)
+		l.times.Set(c.id, c.until)
+	case c.state == clientHeld:
+		l.schedule(now, c)
+	case idle && c.state == clientDenied:
+		l.forget(c)
+	default:
+		c.state = clientAsked
+		work.Acquires = append(work.Acquires, request)
+		l.times.Remove(c.id)
+	}
+}
+
+// schedule sets when a lease that is held is looked at again.
+func (l *ClientLeases) schedule(now time.Duration, c *clientLease) {
+	at := min(c.renew, c.until)
+	if !c.open {
+		at = min(at, c.turn, c.usedAt+clientLinger)
+	}
+	l.times.Set(c.id, max(at, now+time.Millisecond))
+}
+
+// Answered takes the answers to what Step returned.
+func (l *ClientLeases) Answered(now time.Duration, work *LeaseBatch) {
+	l.out = false
+	margin := l.lease / 10
+	for _, requests := range [...][]LeaseRequest{work.Extends, work.Acquires} {
+		for i := range requests {
+			r := &requests[i]
+			if r.Answer == Unanswered {
+				l.retryAt = now + leaseRetry
+			}
+			if r.slice != nil {
+				l.slices.answered(now, work.began, margin, r)
+			} else if c := l.groups[r.Host]; c != nil && c.token == r.Token || r.Answer == Granted && c != nil {
+				l.answered(now, work.began, margin, c, r)
+			}
+		}
+	}
+}
+
+func (l *ClientLeases) answered(now, began, margin time.Duration, c *clientLease, r *LeaseRequest) {
+	switch {
+	case r.Answer == Granted:
+		if c.state == clientAsked {
+			c.usedAt, c.turn = now, now+time.Duration(turnLeases*float64(l.lease))
+		}
+		c.state, c.token, c.denials = clientHeld, r.Token, 0
+		c.until, c.renew = began+l.lease-margin, began+l.lease/3
+		l.schedule(now, c)
+	case c.state == clientHeld && r.Answer == Unanswered:
+		c.renew = now + leaseRetry
+		l.schedule(now, c)
+	default:
+		c.state, c.token = clientDenied, 0
+		l.times.Set(c.id, now+min(l.lease/2, leaseRetry/2<<min(c.denials, 10)))
+		c.denials++
+	}
+}
+
+// ReleaseAll returns releases of all leases of which clients have no URLs. The leases of the others
+// end by themselves, as clients may ask their addresses for some time.
+func (l *ClientLeases) ReleaseAll(now time.Duration) (all []Release) {
+	for _, c := range l.groups {
+		if c.state == clientHeld && !c.open {
+			all = append(all, Release{Host: c.name, Token: c.token, Slice: true, Next: max(0, c.next-now), Delete: true})
+		}
+	}
+	return append(all, l.slices.releaseAll(now, l)...)
+}
