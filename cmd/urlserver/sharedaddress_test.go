@@ -125,8 +125,8 @@ func TestDaemonsShareAnAddressOfClients(t *testing.T) {
 	redis := redistest.Start(t)
 	names := serveNames(t, func(string) string { return "127.0.0.2" })
 	text := strings.Replace(fmt.Sprintf(withAddresses, names, ""), "Per_Sec = 2.0", "Per_Sec = 8.0", 1)
-	text += fmt.Sprintf("[docindex]\nkind = \"redis\"\naddrs = [%q]\n[reservation]\nkind = \"redis\"\naddrs = [%[1]q]\n"+
-		"lease = \"4s\"\npenalty = \"1s\"\njanitor = \"1s\"\n", redis.Addr())
+	text += fmt.Sprintf("[docindex]\nkind = \"redis\"\naddrs = [%q]\n[reservation]\nkind = \"redis\"\n"+
+		"addrs = [%[1]q]\nlease = \"4s\"\npenalty = \"1s\"\njanitor = \"1s\"\n", redis.Addr())
 	p := &addressPace{from: map[string]int{}}
 	const all = 2 * sharedHosts
 	var both sync.WaitGroup

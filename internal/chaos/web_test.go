@@ -58,7 +58,7 @@ type pace struct {
 	opens map[*time.Time]struct{} // of a shared network: when the lines of open requests left their daemons
 	retry time.Time               // no request before, by the last answer
 	last  time.Time               // when the last request arrived
-	line  time.Time               // when the last request's line left its daemon, or when it arrived if that is not known
+	line  time.Time               // when the last request's line left its daemon; if unknown, when it arrived
 	end   time.Time               // end of the last request
 	url   string
 }

@@ -283,7 +283,8 @@ func (l *ClientLeases) answered(now, began, margin time.Duration, c *clientLease
 func (l *ClientLeases) ReleaseAll(now time.Duration) (all []Release) {
 	for _, c := range l.groups {
 		if c.state == clientHeld && !c.open {
-			all = append(all, Release{Host: c.name, Token: c.token, Slice: true, Next: max(0, c.next-now), Delete: true})
+			all = append(all, Release{Host: c.name, Token: c.token, Slice: true, Next: max(0, c.next-now),
+				Delete: true})
 		}
 	}
 	return append(all, l.slices.releaseAll(now, l)...)
