@@ -10,7 +10,7 @@ DOCS = postgresql-doc-15 sqlite3-doc apache2-doc python-django-doc
 # One way to build for all targets: without C the index on disk takes a third less memory. The race detector wants C.
 export CGO_ENABLED = 0
 
-.PHONY: help run play test test-quick check house tikv generate bench fuzz sim crash chaos crawl corpus examples clients siege dist dist-test
+.PHONY: help run play test test-quick check house tikv generate bench fuzz sim crash chaos crawl corpus examples clients siege dist dist-test deploy-test
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -92,6 +92,9 @@ siege: ## a thousand hostile clients at every listener of daemon and hostreserva
 
 dist: ## binaries, SBOMs, Debian package and OCI image into dist/ (ARCH=arm64; needs dpkg-deb)
 	@sh scripts/dist dist $(ARCH)
+
+deploy-test: ## lint the Helm chart, and hold what it makes against Kubernetes' schemas (builds helm; wants PyPI)
+	@sh scripts/deploy-test
 
 dist-test: ## what dist makes, tried: reproduced, installed, verified by systemd, run
 	@sh scripts/dist-test

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -154,11 +155,18 @@ func warningsOf(file string, cfg configs.Config) (all []string) {
 				"that nobody knows, as from openssl rand -hex 16", t.name, n, shortToken))
 		}
 	}
-	if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o004 != 0 && len(cfg.Secrets()) > 0 {
+	if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o004 != 0 && secretsInFile(cfg) {
 		all = append(all,
 			"it has tokens or passwords in it, and every user of this machine can read it: chmod o-r "+file)
 	}
 	return append(all, paceWarnings(cfg)...)
+}
+
+// secretsInFile reports whether the file has set a secret, and nothing has replaced it.
+func secretsInFile(cfg configs.Config) bool {
+	return slices.ContainsFunc(cfg.Shown(), func(one configs.Shown) bool {
+		return one.Source == configs.FromFile && one.Value == `"***"`
+	})
 }
 
 // paceWarnings returns warnings about paces of sites that the pace above them never allows.

@@ -72,7 +72,7 @@ func TestImage(t *testing.T) {
 	var texts [2][]byte
 	for i := range texts {
 		out := filepath.Join(dir, fmt.Sprint(i))
-		if err := run([]string{"image", own(t), own(t), "v1", sample, "amd64", out}); err != nil {
+		if err := run([]string{"image", own(t), own(t), own(t), "v1", sample, "amd64", out}); err != nil {
 			t.Fatal(err)
 		}
 		texts[i], _ = os.ReadFile(out)
@@ -106,6 +106,7 @@ func TestMadeImage(t *testing.T) {
 		{args: []string{program, "check", filepath.Join(root, settings)}, fails: true},
 		{args: []string{program, "check", filepath.Join(root, settings)}, environ: tokens},
 		{args: []string{sharing, "version"}},
+		{args: []string{fetching, "version"}},
 	} {
 		cmd := exec.CommandContext(t.Context(), filepath.Join(root, c.args[0]), c.args[1:]...)
 		cmd.Env = c.environ

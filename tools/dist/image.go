@@ -22,6 +22,7 @@ const (
 	nobody    = 65532 // by custom, the user of images that need none
 	program   = "usr/bin/urlserver"
 	sharing   = "usr/bin/hostreservation"
+	fetching  = "usr/bin/urlserver-spider"
 	settings  = "etc/urlserver/urlserver.toml"
 	authority = "etc/ssl/certs/ca-certificates.crt" // robots.txt and doc indexes come over https, too
 	state     = "var/lib/urlserver"
@@ -29,10 +30,10 @@ const (
 
 // imageOf says what an image is made of.
 type imageOf struct {
-	daemon, service, settings string // files: the daemon is what the image runs, unless told otherwise
-	version                   string
-	arch                      string // as GOARCH has it
-	made                      time.Time
+	daemon, service, spider, settings string // files: the daemon is what the image runs, unless told otherwise
+	version                           string
+	arch                              string // as GOARCH has it
+	made                              time.Time
 }
 
 // writeImage writes an image in the layout of OCI, as one tar file.
@@ -114,6 +115,10 @@ func (of imageOf) files() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	spider, err := os.ReadFile(of.spider)
+	if err != nil {
+		return nil, err
+	}
 	sample, err := os.ReadFile(of.settings)
 	if err != nil {
 		return nil, err
@@ -136,6 +141,7 @@ func (of imageOf) files() ([]byte, error) {
 		{name: "usr/bin/", mode: 0o755},
 		{name: sharing, mode: 0o755, text: service},
 		{name: program, mode: 0o755, text: daemon},
+		{name: fetching, mode: 0o755, text: spider},
 		{name: "var/", mode: 0o755},
 		{name: "var/lib/", mode: 0o755},
 		{name: state + "/", mode: 0o750, owner: nobody},

@@ -11,7 +11,7 @@ import (
 )
 
 const usage = `usage: dist sbom BINARY VERSION OUT
-       dist image URLSERVER HOSTRESERVATION VERSION SETTINGS ARCH OUT
+       dist image URLSERVER HOSTRESERVATION SPIDER VERSION SETTINGS ARCH OUT
 The time in them is SOURCE_DATE_EPOCH, in seconds`
 
 func main() {
@@ -30,9 +30,9 @@ func run(args []string) error {
 	switch {
 	case len(args) == 4 && args[0] == "sbom":
 		return writeSBOM(args[1], args[2], args[3], made)
-	case len(args) == 7 && args[0] == "image":
-		return writeImage(imageOf{daemon: args[1], service: args[2], version: args[3], settings: args[4],
-			arch: args[5], made: made}, args[6])
+	case len(args) == 8 && args[0] == "image":
+		return writeImage(imageOf{daemon: args[1], service: args[2], spider: args[3], version: args[4],
+			settings: args[5], arch: args[6], made: made}, args[7])
 	}
 	return errors.New(usage)
 }
