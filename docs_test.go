@@ -109,7 +109,8 @@ var (
 func TestDocumentedCommands(t *testing.T) {
 	d := startDaemon(t, "[resolver]\nservers = [\"127.0.0.1:1\"]\n")
 	dir := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "bin")+"/", "./cmd/urlserver")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "bin")+"/",
+		"./cmd/urlserver")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
@@ -133,7 +134,8 @@ func TestDocumentedCommands(t *testing.T) {
 	_, port, _ := net.SplitHostPort(d.http)
 	ran := 0
 	for _, file := range documents(t) {
-		if file != "README.md" && !strings.HasPrefix(file, "docs/") || strings.HasPrefix(file, "docs/recipes/") {
+		if file != "README.md" && !strings.HasPrefix(file, "docs/") ||
+			strings.HasPrefix(file, "docs/recipes/") {
 			continue
 		}
 		text, err := os.ReadFile(file)
@@ -141,7 +143,8 @@ func TestDocumentedCommands(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, line := range shellLines(string(text)) {
-			if m := makeTarget.FindStringSubmatch(line); m != nil && !bytes.Contains(makefile, []byte("\n"+m[1]+":")) {
+			if m := makeTarget.FindStringSubmatch(line); m != nil &&
+				!bytes.Contains(makefile, []byte("\n"+m[1]+":")) {
 				t.Errorf("%s: %s: no such target", file, line)
 			}
 			if !runnable.MatchString(line) {

@@ -23,10 +23,12 @@ var layers = []struct {
 		"api", "configs", "protocol", "internal/clihelp", "internal/container", "internal/netguard",
 		"internal/scope", "internal/systemd", "internal/trace", "internal/weburl",
 	}},
-	{"parts", "one job each: resolve names, read robots.txt, pace hosts, queue the rest, share hosts", []string{
+	{"parts", "one job each: resolve names, read robots.txt, pace hosts, queue the " +
+		"rest, share hosts", []string{
 		"hostslots", "internal/resolver", "internal/robots", "leftover", "reservation",
 	}},
-	{"index", "the doc index: its contract, the embedded stores, and the index over HTTP", []string{"docindex"}},
+	{"index", "the doc index: its contract, the embedded stores, and the index over HTTP",
+		[]string{"docindex"}},
 	{"daemon", "what runs: the engine and its daemon, the services beside it, the reference spider", []string{
 		"crawlcontrol", "frontier", "spider", "urlserver",
 	}},
@@ -45,7 +47,8 @@ var (
 	pure = []string{
 		"docindex/internal/addresses", "docindex/internal/queuesched", "hostslots",
 		"internal/container/arena", "internal/container/hashindex",
-		"internal/container/dense", "internal/container/slab", "internal/container/timeheap", "internal/trace",
+		"internal/container/dense", "internal/container/slab", "internal/container/timeheap",
+		"internal/trace",
 		"leftover", "urlserver/engine",
 	}
 	pureImports = []string{
@@ -53,7 +56,8 @@ var (
 		"math/bits", "net/netip", "slices", "strings", "time",
 	}
 	clockCalls = []string{
-		"time.Now(", "time.Since(", "time.Until(", "time.After", "time.NewTimer", "time.Sleep(", "go func", "chan ",
+		"time.Now(", "time.Since(", "time.Until(", "time.After", "time.NewTimer", "time.Sleep(",
+		"go func", "chan ",
 	}
 )
 

@@ -63,7 +63,8 @@ func settingsPage(t *testing.T) string {
 	defer f.Close()
 	var page strings.Builder
 	page.WriteString(
-		"# Settings\n\nMade from [configs/urlserver.toml](../../configs/urlserver.toml). Keys are case-insensitive. " +
+		"# Settings\n\nMade from [configs/urlserver.toml](../../configs/urlserver.toml). Keys " +
+			"are case-insensitive. " +
 			"A running daemon applies *live* settings\nwhen it reads its file again (SIGHUP, `urlserver " +
 			"reload`); the others wait for a restart.\n")
 	var text []string // comment lines since the last blank line or key
@@ -84,7 +85,8 @@ func settingsPage(t *testing.T) string {
 			m := setting.FindStringSubmatch(line)
 			n++
 			what, when := "", ""
-			if a := allowed.FindStringSubmatch(strings.Join(text[slices.IndexFunc(text, isAllowed):], " ")); a != nil {
+			if a := allowed.FindStringSubmatch(strings.Join(text[slices.IndexFunc(text,
+				isAllowed):], " ")); a != nil {
 				what, when = a[1], a[2]
 			}
 			fmt.Fprintf(&page, "\n### `%s%s`\n\n%s\n\nDefault: `%s`. Allowed: %s. *%s*\n", prefix, m[1],

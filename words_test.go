@@ -180,8 +180,10 @@ func wordsOf(name string) (words []string) {
 // TestRetiredWord: words are found wherever they stand in a name, and only as words.
 func TestRetiredWord(t *testing.T) {
 	for name, want := range map[string]string{
-		"Shelf": "shelf", "NewShelf": "shelf", "TellerOf": "teller", "HTTPDoors": "door", "KeepApart": "keep apart",
-		"Condemned": "condemn", "Cools": "cool", "Striped": "", "Outdoors": "", "AirplaneID": "", "Booking": "", "": "",
+		"Shelf": "shelf", "NewShelf": "shelf", "TellerOf": "teller", "HTTPDoors": "door",
+		"KeepApart": "keep apart",
+		"Condemned": "condemn", "Cools": "cool", "Striped": "", "Outdoors": "", "AirplaneID": "",
+		"Booking": "", "": "",
 	} {
 		if got, _ := retiredWord(name); got != want {
 			t.Errorf("retiredWord(%q) = %q; want %q", name, got, want)

@@ -18,7 +18,8 @@ func isLive(key string) bool {
 		"Spider_Host", "Spider_Port", "Timeout_Spider_Status", "Queue_Len", "Req_Host_Concurrent",
 		"Req_Host_Per_Sec", "rules",
 		"spider.dial", "spider.max_in_flight", "spider.max_attempts", "spider.max_fetch",
-		"docindex.batch", "docindex.retry", "docindex.max_retry", "docindex.quarantine", "docindex.outcomes_max",
+		"docindex.batch", "docindex.retry", "docindex.max_retry", "docindex.quarantine",
+		"docindex.outcomes_max",
 		"resolver.give_up", "frontier.addresses",
 		"trace.sample", "log.level",
 	}, key)

@@ -44,7 +44,8 @@ func Environ(environ []string) (overrides []Override) {
 	for _, v := range environ {
 		name, value, _ := strings.Cut(v, "=")
 		if setting, ok := names[name]; ok {
-			overrides = append(overrides, Override{Setting: setting, Value: value, Name: name, Source: FromEnvironment})
+			overrides = append(overrides, Override{Setting: setting, Value: value, Name: name,
+				Source: FromEnvironment})
 		}
 	}
 	return overrides
@@ -95,7 +96,8 @@ func (r *reader) override(overrides []Override) {
 		name := lower(o.Setting)
 		s, ok := r.settings[name]
 		if !ok {
-			r.mistakes = append(r.mistakes, Mistake{Key: o.Name, Problem: "there is no setting " + shown(o.Setting)})
+			r.mistakes = append(r.mistakes, Mistake{Key: o.Name, Problem: "there is no setting " +
+				shown(o.Setting)})
 			continue
 		}
 		r.set[name] = 0

@@ -59,7 +59,8 @@ func TestFlags(t *testing.T) {
 	environ := Environ([]string{"URLSERVER_QUEUE_LEN=8", "URLSERVER_DOCINDEX_BATCH=9"})
 	c, err := LoadWith(file, append(environ, Override{"Queue_Len", "10", "-q", FromFlag}))
 	if err != nil || c.QueueLen != 10 || c.DocIndex.Batch != 9 {
-		t.Fatalf("Queue_Len %d, docindex.batch %d, error %v; want 10 and 9", c.QueueLen, c.DocIndex.Batch, err)
+		t.Fatalf("Queue_Len %d, docindex.batch %d, error %v; want 10 and 9", c.QueueLen,
+			c.DocIndex.Batch, err)
 	}
 	for _, one := range c.Shown() {
 		want, ok := map[string]Source{"Queue_Len": FromFlag, "docindex.batch": FromEnvironment,
@@ -68,7 +69,8 @@ func TestFlags(t *testing.T) {
 			t.Errorf("%s is from %v; want %v", one.Name, one.Source, want)
 		}
 	}
-	for value, want := range map[string]string{"many": "-q: is a string; allowed:", "0": "-q: 0 is too small"} {
+	for value, want := range map[string]string{"many": "-q: is a string; allowed:",
+		"0": "-q: 0 is too small"} {
 		_, err := LoadWith(file, append(environ, Override{"Queue_Len", value, "-q", FromFlag}))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("-q %s: %v; want %q", value, err, want)

@@ -100,7 +100,8 @@ func urlFault(s string) string {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
 		return "this is no http or https URL"
 	case u.User != nil:
-		return "the URL has a user or password in it, which logs would show; for docindex.url there is docindex.token"
+		return "the URL has a user or password in it, which logs would show; for " +
+			"docindex.url there is docindex.token"
 	case strings.ContainsAny(s, "?#"):
 		return "the URL has a query or fragment: a base has none"
 	case !printable(s, '!'):

@@ -98,7 +98,8 @@ func FuzzScan(f *testing.F) {
 		entries, flaws, _ := scan(text)
 		if len(flaws) > 0 {
 			if slices.ContainsFunc(flaws, func(f flaw) bool {
-				return !strings.HasPrefix(f.what, tooDeep) && !strings.HasPrefix(f.what, "no key has so many parts")
+				return !strings.HasPrefix(f.what, tooDeep) &&
+					!strings.HasPrefix(f.what, "no key has so many parts")
 			}) {
 				t.Errorf("%q: flaws %v in what is TOML", text, flaws)
 			}
@@ -133,11 +134,13 @@ func scalarsOf(t *testing.T, entries []entry, text string) map[string]string {
 	got := map[string]string{}
 	inList := func(e entry) bool {
 		return slices.ContainsFunc(entries, func(l entry) bool {
-			return l.form == isList && len(l.path) <= len(e.path) && slices.Equal(l.path, e.path[:len(l.path)])
+			return l.form == isList && len(l.path) <= len(e.path) &&
+				slices.Equal(l.path, e.path[:len(l.path)])
 		})
 	}
 	for _, e := range entries {
-		if first, _, _ := strings.Cut(e.raw, "\n"); !strings.Contains(lines[e.line-1], strings.TrimRight(first, "\r")) {
+		if first, _, _ := strings.Cut(e.raw, "\n"); !strings.Contains(lines[e.line-1],
+			strings.TrimRight(first, "\r")) {
 			t.Errorf("%q: %s is not on line %d", text, written(e), e.line)
 		}
 		if e.form != isValue || inList(e) {

@@ -47,8 +47,8 @@ func (r HostRule) saysNothing() bool {
 func (r HostRule) contradiction() string {
 	switch {
 	case len(r.Hosts) > 0 && r.sitePace() != Pace{}:
-		return "site_per_sec and site_concurrent are for networks; in a rule with hosts, per_sec and concurrent " +
-			"are the site's"
+		return "site_per_sec and site_concurrent are for networks; in a rule with hosts, per_sec " +
+			"and concurrent are the site's"
 	case len(r.Hosts) > 0 && r.Shared:
 		return "a shared network has networks and no hosts; give the hosts a rule of their own"
 	case r.Group != "" && r.Shared:
@@ -292,7 +292,8 @@ func namesFault(all []HostRule) string {
 			continue
 		}
 		if n := numbers[r.Name]; n != 0 {
-			return fmt.Sprintf("rule %d: the shared network of rule %d has the name %q already", i+1, n, r.Name)
+			return fmt.Sprintf("rule %d: the shared network of rule %d has the name %q already",
+				i+1, n, r.Name)
 		}
 		numbers[r.Name] = i + 1
 	}

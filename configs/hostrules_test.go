@@ -34,7 +34,8 @@ site_per_sec = 2
 site_concurrent = 3
 `
 	want := []HostRule{
-		{Hosts: []string{"example.org", "*.xn--bcher-kva.example", "2001:db8::1", "*"}, PerSec: 0.1, Concurrent: 9},
+		{Hosts: []string{"example.org", "*.xn--bcher-kva.example", "2001:db8::1", "*"}, PerSec: 0.1,
+			Concurrent: 9},
 		{Networks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"),
 			netip.MustParsePrefix("2001:db8::/32")}, Block: true},
 		{Hosts: []string{"10.1.2.3"}},
@@ -107,8 +108,10 @@ group = "a b"
 		want: []string{"1: rules: rule 1: this rule says nothing"}},
 	{name: "inline, no such key", text: `rules = [{hosts = ["a"], blok = true}]`,
 		want: []string{"1: rules: rule 1: no such key as blok"}},
-	{name: "more than the queue", text: "Queue_Len = 4\n[[rules]]\nhosts = [\"a\"]\nconcurrent = 5", want: []string{
-		"2: rules: rule 1: concurrent (5) is more than Queue_Len (4): the active range is part of the queue"}},
+	{name: "more than the queue", text: "Queue_Len = 4\n[[rules]]\nhosts = [\"a\"]\nconcurrent = 5",
+		want: []string{
+			"2: rules: rule 1: concurrent (5) is more than Queue_Len (4): the active " +
+				"range is part of the queue"}},
 	{name: "rules at odds with themselves", text: `[[rules]]
 hosts = ["a"]
 site_per_sec = 1
@@ -127,7 +130,8 @@ name = "n"
 		"1: rules: site_per_sec and site_concurrent are for networks; in a rule with hosts, per_sec and " +
 			"concurrent are the site's",
 		"4: rules: a shared network has networks and no hosts; give the hosts a rule of their own",
-		"8: rules: group makes one site of all hosts there, and shared says that they are many strangers' sites",
+		"8: rules: group makes one site of all hosts there, and shared says that " +
+			"they are many strangers' sites",
 		"12: rules: name is for a rule with shared = true",
 	}},
 	{name: "one name twice", text: `rules = [{networks = ["192.0.2.0/25"], shared = true, name = "n"},` +
@@ -142,9 +146,10 @@ site_concurrent = 6
 concurrent = 1024
 shared = true
 `, want: []string{
-		"3: politeness.site_concurrent: politeness.site_concurrent (5) is more than Queue_Len (4): the active " +
-			"range is part of the queue",
-		"4: rules: rule 1: site_concurrent (6) is more than Queue_Len (4): the active range is part of the queue"}},
+		"3: politeness.site_concurrent: politeness.site_concurrent (5) is more than Queue_Len (4): " +
+			"the active range is part of the queue",
+		"4: rules: rule 1: site_concurrent (6) is more than Queue_Len (4): the active " +
+			"range is part of the queue"}},
 	{name: "no TOML in one", text: "[[rules]]\nhosts = [\"a\"\nblock = true\n", want: nil},
 	{name: "no value in one", text: "[[rules]]\nhosts =\nblock = true\n",
 		want: []string{"2: rules.hosts: no value behind the ="}},

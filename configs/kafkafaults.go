@@ -46,7 +46,8 @@ func requestsComeFrom(c Config) string {
 	for _, topic := range c.Monitor.Inbound {
 		if strings.HasPrefix(topic, c.Monitor.Prefix+".outbound_") {
 			return fmt.Sprintf(
-				"monitor.inbound has %s, which replies go to: each would be answered again, for ever", shown(topic))
+				"monitor.inbound has %s, which replies go to: each would be answered "+
+					"again, for ever", shown(topic))
 		}
 	}
 	return ""

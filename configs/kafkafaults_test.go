@@ -14,12 +14,14 @@ func TestMonitorRules(t *testing.T) {
 		{"files without TLS", `tls_ca = "f"`, "need monitor.security_protocol"},
 		{"a certificate without its key", "security_protocol = \"SSL\"\ntls_cert = \"f\"",
 			"monitor.tls_cert needs monitor.tls_key"},
-		{"replies that are requests", "prefix = \"p\"\ninbound = [\"p.in\", \"p.outbound_app\"]", "p.outbound_app"},
+		{"replies that are requests", "prefix = \"p\"\ninbound = [\"p.in\", \"p.outbound_app\"]",
+			"p.outbound_app"},
 		{"brokers without topics", "brokers = [\"a:1\"]\ninbound = []", "needs monitor.inbound"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := Parse("u.toml", []byte("[monitor]\n"+tc.text+"\n"))
-			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+			if tc.want == "" && err != nil || tc.want != "" &&
+				(err == nil || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("%v; want %q", err, tc.want)
 			}
 		})

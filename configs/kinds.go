@@ -75,7 +75,8 @@ func integer(least, most int) kind[int] {
 // size is a number of bytes written as a string with a unit.
 func size(least, most int) kind[int] {
 	return kind[int]{
-		allowed: fmt.Sprintf("a size from %s to %s, as in \"64MiB\" or \"2GiB\"", sizeText(least), sizeText(most)),
+		allowed: fmt.Sprintf("a size from %s to %s, as in \"64MiB\" or \"2GiB\"", sizeText(least),
+			sizeText(most)),
 		read: func(v any) (int, error) {
 			s, err := as[string](v)
 			if err != nil {
@@ -168,7 +169,8 @@ func orZero(k kind[float64]) kind[float64] {
 }
 
 func boolean() kind[bool] {
-	return kind[bool]{allowed: "true or false", read: as[bool], fault: noFault[bool], text: strconv.FormatBool}
+	return kind[bool]{allowed: "true or false", read: as[bool], fault: noFault[bool],
+		text: strconv.FormatBool}
 }
 
 // seconds is a duration written as a whole number of seconds.
@@ -196,7 +198,8 @@ func seconds(least, most int) kind[time.Duration] {
 // span is a duration written as a string with units.
 func span(least, most time.Duration) kind[time.Duration] {
 	return kind[time.Duration]{
-		allowed: fmt.Sprintf("a duration from %s to %s, as in \"90s\" or \"1h30m\"", short(least), short(most)),
+		allowed: fmt.Sprintf("a duration from %s to %s, as in \"90s\" or \"1h30m\"", short(least),
+			short(most)),
 		read: func(v any) (time.Duration, error) {
 			s, err := as[string](v)
 			if err != nil {

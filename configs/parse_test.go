@@ -54,14 +54,16 @@ var goodSettings = []struct {
 		want: func(c *Config) { c.SpiderHost, c.Spider.MaxAttempts = "x", 9 }},
 	{name: "whole numbers for fractions", text: "Req_Host_Per_Sec = 3\npoliteness.delay_factor = 2",
 		want: func(c *Config) { c.ReqHostPerSec, c.Politeness.DelayFactor = 3, 2 }},
-	{name: "once a day", text: "Req_Host_Per_Sec = 0.00001", want: func(c *Config) { c.ReqHostPerSec = 0.00001 }},
+	{name: "once a day", text: "Req_Host_Per_Sec = 0.00001",
+		want: func(c *Config) { c.ReqHostPerSec = 0.00001 }},
 	{name: "other bases and separators", text: "Queue_Count = 0x1_00\nQueue_Len = 1_000",
 		want: func(c *Config) { c.QueueCount, c.QueueLen = 256, 1000 }},
 	{name: "dotted keys, twice in one table", text: "log.level = \"warn\"\nlog.format = \"json\"",
 		want: func(c *Config) { c.Log = Log{Level: "warn", Format: "json"} }},
 	{name: "quoted keys", text: "\"Queue_Len\" = 5\n[\"log\"]\n'level' = 'error'",
 		want: func(c *Config) { c.QueueLen, c.Log.Level = 5, "error" }},
-	{name: "inline table over lines", text: "http = { listen = \"\", # off\n token = \"}\",\n}\nQueue_Len = 5",
+	{name: "inline table over lines",
+		text: "http = { listen = \"\", # off\n token = \"}\",\n}\nQueue_Len = 5",
 		want: func(c *Config) { c.HTTP, c.QueueLen = HTTP{Token: "}"}, 5 }},
 	{name: "list over lines", text: "[spider]\ndial = [ # ]\n  \"a:1\",\n  '[::1]:2', ]\nmax_attempts = 1",
 		want: func(c *Config) { c.Spider.Dial, c.Spider.MaxAttempts = []string{"a:1", "[::1]:2"}, 1 }},
@@ -96,19 +98,22 @@ var goodSettings = []struct {
 		want: func(c *Config) { c.DocIndex.Kind, c.DocIndex.URL = KindHTTP, "http://a/" }},
 	{name: "open listener with a token", text: "[http]\nlisten = \":80\"\ntoken = \"t\"",
 		want: func(c *Config) { c.HTTP = HTTP{Listen: ":80", Token: "t"} }},
-	{name: "open listener with TLS", text: "[spider]\nlisten = \"0.0.0.0:1\"\ntls_cert = \"c\"\ntls_key = \"k\"",
+	{name: "open listener with TLS",
+		text: "[spider]\nlisten = \"0.0.0.0:1\"\ntls_cert = \"c\"\ntls_key = \"k\"",
 		want: func(c *Config) {
 			c.Spider.Listen, c.Spider.TLSCert, c.Spider.TLSKey = "0.0.0.0:1", "c", "k"
 		}},
 	{name: "open listeners allowed", text: "allow_insecure = true\nhttp.listen = " +
 		"\":1\"\nspider.listen = \"s.example:1\"\nfrontier.listen = \"[::]:1\"",
 		want: func(c *Config) {
-			c.AllowInsecure, c.HTTP.Listen, c.Spider.Listen, c.Frontier.Listen = true, ":1", "s.example:1", "[::]:1"
+			c.AllowInsecure, c.HTTP.Listen, c.Spider.Listen, c.Frontier.Listen = true, ":1",
+				"s.example:1", "[::]:1"
 		}},
 	{name: "every form of loopback", text: "http.listen = \"LocalHost:1\"\nspider.listen = " +
 		"\"127.1.2.3:0\"\nfrontier.listen = \"[::ffff:127.0.0.1]:1\"",
 		want: func(c *Config) {
-			c.HTTP.Listen, c.Spider.Listen, c.Frontier.Listen = "LocalHost:1", "127.1.2.3:0", "[::ffff:127.0.0.1]:1"
+			c.HTTP.Listen, c.Spider.Listen, c.Frontier.Listen = "LocalHost:1", "127.1.2.3:0",
+				"[::ffff:127.0.0.1]:1"
 		}},
 }
 
@@ -153,8 +158,9 @@ func TestParseRefusesValues(t *testing.T) {
 			`u.toml:2: politeness.delay_factor: -Inf is not a finite number; allowed: a number from 0 to 1000`}},
 		{name: "a rate of nothing", text: "Req_Host_Per_Sec = 0", want: []string{
 			`u.toml:1: Req_Host_Per_Sec: 0 is too small; allowed: a number from 0.000001 to 1000000`}},
-		{name: "seconds that would overflow", text: "Timeout_Spider_Status = 9223372036854775807", want: []string{
-			`u.toml:1: Timeout_Spider_Status: 9223372036854775807 is too large; allowed: a whole number from 1 to 86400 (seconds)`}},
+		{name: "seconds that would overflow", text: "Timeout_Spider_Status = 9223372036854775807",
+			want: []string{
+				`u.toml:1: Timeout_Spider_Status: 9223372036854775807 is too large; allowed: a whole number from 1 to 86400 (seconds)`}},
 		{name: "a number too large for TOML", text: "Queue_Len = 99999999999999999999", want: []string{
 			`u.toml:1: Queue_Len: 99999999999999999999 is out of range for int64; allowed: a whole number from 1 to 1000000`}},
 		{name: "wrong types", text: "Spider_Host = 1\nSpider_Port = \"4100\"\nQueue_Len = " +
@@ -174,17 +180,20 @@ func TestParseRefusesValues(t *testing.T) {
 				`u.toml:1: resolver.servers: element 2 is a whole number; allowed: a list of "ip:port"`,
 				`u.toml:2: spider.dial: element 1 is a table; allowed: a list of "host:port", port 1 to 65535`}},
 		{name: "durations",
-			text: "[docindex]\nretry = \"2d\"\nquarantine = \"-1s\"\n[politeness]\npatience=\"24h1ns\"", want: []string{
+			text: "[docindex]\nretry = \"2d\"\nquarantine = \"-1s\"\n" +
+				"[politeness]\npatience=\"24h1ns\"", want: []string{
 				`u.toml:2: docindex.retry: "2d" is not a duration; allowed: a duration from 1ms to 24h, as in "90s" or "1h30m"`,
 				`u.toml:3: docindex.quarantine: -1s is too small; allowed: a duration from 0s to 720h, as in "90s" or "1h30m"`,
 				`u.toml:5: politeness.patience: 24h0m0.000000001s is too large; allowed: a duration from 0s to 24h, as in "90s" or "1h30m"`}},
 		{name: "words", text: "docindex.kind = \"tikv\"\nresolver.family = \"IPv4\"", want: []string{
 			`u.toml:1: docindex.kind: "tikv" is not a word for it; allowed: memory, disk, redis, http`,
 			`u.toml:2: resolver.family: "IPv4" is not a word for it; allowed: any, ipv4, ipv6`}},
-		{name: "networks", text: "[resolver]\nallow_networks = [\n\"10.0.0.0/8\",\n\"10.1.0.0/8\"]", want: []string{
-			`u.toml:2: resolver.allow_networks: 10.1.0.0/8 has bits set behind its length: is 10.0.0.0/8 meant?; allowed: a list of networks, as in "10.0.0.0/8" or "fd00::/8"`}},
-		{name: "a network without its length", text: "resolver.allow_networks = [\"10.0.0.1\"]", want: []string{
-			`u.toml:1: resolver.allow_networks: "10.0.0.1" is not a network; allowed: a list of networks, as in "10.0.0.0/8" or "fd00::/8"`}},
+		{name: "networks", text: "[resolver]\nallow_networks = [\n\"10.0.0.0/8\",\n\"10.1.0.0/8\"]",
+			want: []string{
+				`u.toml:2: resolver.allow_networks: 10.1.0.0/8 has bits set behind its length: is 10.0.0.0/8 meant?; allowed: a list of networks, as in "10.0.0.0/8" or "fd00::/8"`}},
+		{name: "a network without its length", text: "resolver.allow_networks = [\"10.0.0.1\"]",
+			want: []string{
+				`u.toml:1: resolver.allow_networks: "10.0.0.1" is not a network; allowed: a list of networks, as in "10.0.0.0/8" or "fd00::/8"`}},
 	} {
 		t.Run(tc.name, tc.check)
 	}
@@ -193,14 +202,16 @@ func TestParseRefusesValues(t *testing.T) {
 func TestParseRefusesKeysAndTables(t *testing.T) {
 	for _, tc := range []refused{
 		{name: "unknown keys with a hint",
-			text: "Spidr_Host = \"\"\n[docindex]\nulr = \"\"\nmax_retries = \"1s\"\nzebra = 1", want: []string{
+			text: "Spidr_Host = \"\"\n[docindex]\nulr = \"\"\nmax_retries = \"1s\"\nzebra = 1",
+			want: []string{
 				`u.toml:1: Spidr_Host: no such key; did you mean Spider_Host`,
 				`u.toml:3: docindex.ulr: no such key; did you mean docindex.url`,
 				`u.toml:4: docindex.max_retries: no such key; did you mean docindex.max_retry`,
 				`u.toml:5: docindex.zebra: no such key`}},
-		{name: "right keys in the wrong place", text: "user_agent = \"x\"\n[log]\nQueue_Len = 5", want: []string{
-			`u.toml:1: user_agent: no such key there; did you mean robots.user_agent`,
-			`u.toml:3: log.Queue_Len: no such key there; did you mean Queue_Len, which stands above the first [table]`}},
+		{name: "right keys in the wrong place", text: "user_agent = \"x\"\n[log]\nQueue_Len = 5",
+			want: []string{
+				`u.toml:1: user_agent: no such key there; did you mean robots.user_agent`,
+				`u.toml:3: log.Queue_Len: no such key there; did you mean Queue_Len, which stands above the first [table]`}},
 		{name: "a key that only looks like one",
 			text: "\"spider.listen\" = \"\"\n\u212aey = 1\n\"q\\u0000\" = 1", want: []string{
 				`u.toml:1: "spider.listen": no such key; did you mean spider.listen`,
@@ -213,9 +224,10 @@ func TestParseRefusesKeysAndTables(t *testing.T) {
 			want: []string{
 				`u.toml:1: spidre: no such table; did you mean spider`,
 				`u.toml:6: elsewhere: no such table`}},
-		{name: "unknown below a known one", text: "[spider.tls]\ncert = 1\n[spider]\nlisten.host = 1", want: []string{
-			`u.toml:1: spider.tls: no such table`,
-			`u.toml:4: spider.listen.host: no such key`}},
+		{name: "unknown below a known one",
+			text: "[spider.tls]\ncert = 1\n[spider]\nlisten.host = 1", want: []string{
+				`u.toml:1: spider.tls: no such table`,
+				`u.toml:4: spider.listen.host: no such key`}},
 		{name: "table for a value, value for a table",
 			text: "log = 1\n[Queue_Len]\nx = 1\n[[http]]\nlisten = 5", want: []string{
 				`u.toml:1: log: is a table, not a single value; allowed: [log] and its keys below it`,
@@ -308,10 +320,11 @@ func TestParseSyntax(t *testing.T) {
 		text string
 		want []string
 	}{
-		{name: "strings without quotes", text: "[log]\nlevel = info\n[docindex]\nretry = 1s\nbatch = 0", want: []string{
-			`u.toml:2: log.level: info is not valid TOML; a string stands in quotes; allowed: trace, debug, info, warn, error`,
-			`u.toml:4: docindex.retry: 1s is not valid TOML; a string stands in quotes; allowed: a duration from 1ms to 24h, as in "90s" or "1h30m"`,
-			`u.toml:5: docindex.batch: 0 is too small; allowed: a whole number from 1 to 1000000`}},
+		{name: "strings without quotes",
+			text: "[log]\nlevel = info\n[docindex]\nretry = 1s\nbatch = 0", want: []string{
+				`u.toml:2: log.level: info is not valid TOML; a string stands in quotes; allowed: trace, debug, info, warn, error`,
+				`u.toml:4: docindex.retry: 1s is not valid TOML; a string stands in quotes; allowed: a duration from 1ms to 24h, as in "90s" or "1h30m"`,
+				`u.toml:5: docindex.batch: 0 is too small; allowed: a whole number from 1 to 1000000`}},
 		{name: "no value", text: "Queue_Len =\nQueue_Count = # none\nzebra=", want: []string{
 			`u.toml:1: Queue_Len: no value behind the =; allowed: a whole number from 1 to 1000000`,
 			`u.toml:2: Queue_Count: no value behind the =; allowed: a whole number from 1 to 16777216`,
@@ -332,12 +345,14 @@ func TestParseSyntax(t *testing.T) {
 		{name: "a string that does not end", text: "docindex.path = \"a\nQueue_Len = 0", want: []string{
 			`u.toml:1: docindex.path: the string does not end; allowed: "" or the path of a folder`,
 			`u.toml:2: Queue_Len: 0 is too small; allowed: a whole number from 1 to 1000000`}},
-		{name: "a string that ends in a backslash", text: "docindex.path = \"a\\\nQueue_Len = 0 # \"", want: []string{
-			`u.toml:1: docindex.path: the string does not end; allowed: "" or the path of a folder`,
-			`u.toml:2: Queue_Len: 0 is too small; allowed: a whole number from 1 to 1000000`}},
-		{name: "a string in a list that does not end", text: "spider.dial = [\n\"a:1\",\n\"b:1,\n]\n", want: []string{
-			`u.toml:3: spider.dial: the string does not end; allowed: a list of "host:port", port 1 to 65535`,
-			"u.toml:4: " + noKey}},
+		{name: "a string that ends in a backslash",
+			text: "docindex.path = \"a\\\nQueue_Len = 0 # \"", want: []string{
+				`u.toml:1: docindex.path: the string does not end; allowed: "" or the path of a folder`,
+				`u.toml:2: Queue_Len: 0 is too small; allowed: a whole number from 1 to 1000000`}},
+		{name: "a string in a list that does not end",
+			text: "spider.dial = [\n\"a:1\",\n\"b:1,\n]\n", want: []string{
+				`u.toml:3: spider.dial: the string does not end; allowed: a list of "host:port", port 1 to 65535`,
+				"u.toml:4: " + noKey}},
 		{name: "a list that does not end",
 			text: "Queue_Len = 0\nspider.dial = [ \"a:1\",\n[log]\nlevel = 5\n", want: []string{
 				`u.toml:1: Queue_Len: 0 is too small; allowed: a whole number from 1 to 1000000`,
@@ -345,10 +360,12 @@ func TestParseSyntax(t *testing.T) {
 		{name: "a long string that does not end",
 			text: "\n[docindex]\nkind = \"http\"\npath = \"\"\"a\nurl = \"x\"\\", want: []string{
 				`u.toml:4: docindex.path: the string does not end; what follows was not looked at; allowed: "" or the path of a folder`}},
-		{name: "an inline table that does not end", text: "http = { listen = \"\",\ntoken = \"\"", want: []string{
-			`u.toml:1: http: the table does not end; what follows was not looked at`}},
-		{name: "a list without its commas", text: "spider.dial = [\n\"a:1\",\n\"b:1\"\n\"c:1\"]", want: []string{
-			`u.toml:4: spider.dial: is not valid TOML: expected a comma (',') or array terminator (']'), but got '"'; allowed: a list of "host:port", port 1 to 65535`}},
+		{name: "an inline table that does not end", text: "http = { listen = \"\",\ntoken = \"\"",
+			want: []string{
+				`u.toml:1: http: the table does not end; what follows was not looked at`}},
+		{name: "a list without its commas", text: "spider.dial = [\n\"a:1\",\n\"b:1\"\n\"c:1\"]",
+			want: []string{
+				`u.toml:4: spider.dial: is not valid TOML: expected a comma (',') or array terminator (']'), but got '"'; allowed: a list of "host:port", port 1 to 65535`}},
 		{name: "crossed brackets", text: "spider.dial = [ }\nhttp = { listen = [ }", want: []string{
 			`u.toml:1: spider.dial: a } where the list goes on; allowed: a list of "host:port", port 1 to 65535`,
 			`u.toml:2: http.listen: a } where the list goes on; allowed: "" or "host:port", port 0 to 65535`}},
@@ -356,8 +373,9 @@ func TestParseSyntax(t *testing.T) {
 			`u.toml:1: docindex.path: is not valid TOML: invalid escape in string '\q'; allowed: "" or the path of a folder`}},
 		{name: "a control character in a comment", text: "Queue_Len = 1\n# a\x01\n", want: []string{
 			`u.toml:2: TOML files cannot contain control characters: '0x01'`}},
-		{name: "an inline table without its commas", text: "\n\nhttp = { listen = \"\" token = \"\" }", want: []string{
-			`u.toml:3: expected a comma or an inline table terminator '}', but got 't' instead`}},
+		{name: "an inline table without its commas",
+			text: "\n\nhttp = { listen = \"\" token = \"\" }", want: []string{
+				`u.toml:3: expected a comma or an inline table terminator '}', but got 't' instead`}},
 		{name: "too deep", text: "x = " + strings.Repeat("[", 100_000) + "\nQueue_Len = 0", want: []string{
 			`u.toml:1: x: lists or tables in one another, too many; what follows was not looked at`}},
 		{name: "tables too deep", text: "x = " + strings.Repeat("{a=", 1000) + "\n", want: []string{
@@ -367,7 +385,8 @@ func TestParseSyntax(t *testing.T) {
 			`u.toml:1: no key has so many parts; what follows was not looked at`}},
 		{name: "not UTF-8", text: "a = 1\nb = \"\xff\"",
 			want: []string{`u.toml:2: this is not UTF-8 text; allowed: TOML in UTF-8`}},
-		{name: "NUL", text: "a\x00 = 1", want: []string{`u.toml:1: this is not UTF-8 text; allowed: TOML in UTF-8`}},
+		{name: "NUL", text: "a\x00 = 1",
+			want: []string{`u.toml:1: this is not UTF-8 text; allowed: TOML in UTF-8`}},
 		{name: "UTF-16", text: "\xff\xfea\x00",
 			want: []string{`u.toml:1: this is not UTF-8 text; allowed: TOML in UTF-8`}},
 		{name: "too large", text: strings.Repeat("#\n", maxFile/2) + "\n", want: []string{
@@ -375,7 +394,8 @@ func TestParseSyntax(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if got := mistakesOf(t, tc.text); !slices.Equal(got, tc.want) {
-				t.Errorf("Parse(%.200q):\n%s\nwant:\n%s", tc.text, strings.Join(got, "\n"), strings.Join(tc.want, "\n"))
+				t.Errorf("Parse(%.200q):\n%s\nwant:\n%s", tc.text, strings.Join(got, "\n"),
+					strings.Join(tc.want, "\n"))
 			}
 		})
 	}
@@ -386,7 +406,8 @@ func TestParseListsAThousand(t *testing.T) {
 		_, err := Parse("u.toml", []byte(text))
 		e, ok := errors.AsType[*Error](err)
 		if !ok || len(e.Mistakes) != maxMistakes {
-			t.Fatalf("Parse of 5000 mistakes = %T with %d; want *Error with %d", err, len(e.Mistakes), maxMistakes)
+			t.Fatalf("Parse of 5000 mistakes = %T with %d; want *Error with %d", err,
+				len(e.Mistakes), maxMistakes)
 		}
 		if !e.More || !strings.HasSuffix(err.Error(), "\nand more: put these right first") {
 			t.Errorf("nothing says that there are more than %d", maxMistakes)

@@ -24,7 +24,8 @@ func rules() []rule {
 			fault: refetchIsEmbedded,
 		},
 		{keys: []string{"docindex.seeds", "docindex.kind"}, fault: func(c Config) string {
-			return embedded(c, len(c.DocIndex.Seeds) > 0, "docindex.seeds go into an embedded index; put them there")
+			return embedded(c, len(c.DocIndex.Seeds) > 0,
+				"docindex.seeds go into an embedded index; put them there")
 		}},
 		{keys: []string{"frontier.listen", "docindex.kind"}, fault: func(c Config) string {
 			return embedded(c, c.Frontier.Listen != "",
@@ -35,10 +36,12 @@ func rules() []rule {
 				"monitor.brokers: crawl control needs an embedded index; run it there")
 		}},
 		{keys: []string{"docindex.retry", "docindex.max_retry"}, fault: func(c Config) string {
-			return ordered("docindex.retry", c.DocIndex.Retry, "docindex.max_retry", c.DocIndex.MaxRetry, short)
+			return ordered("docindex.retry", c.DocIndex.Retry, "docindex.max_retry",
+				c.DocIndex.MaxRetry, short)
 		}},
 		{keys: []string{"resolver.min_ttl", "resolver.max_ttl"}, fault: func(c Config) string {
-			return ordered("resolver.min_ttl", c.Resolver.MinTTL, "resolver.max_ttl", c.Resolver.MaxTTL, short)
+			return ordered("resolver.min_ttl", c.Resolver.MinTTL, "resolver.max_ttl",
+				c.Resolver.MaxTTL, short)
 		}},
 		{keys: []string{"spider.tls_cert", "spider.tls_key"}, fault: func(c Config) string {
 			return pairedTLS("spider", c.Spider.TLSCert, c.Spider.TLSKey)
@@ -74,7 +77,8 @@ func rules() []rule {
 		{keys: []string{"frontier.listen", "frontier.token", "frontier.allow_from", "frontier.tls_cert",
 			"allow_insecure"}, fault: func(c Config) string {
 			f := c.Frontier
-			return guarded(c, "frontier.listen", f.Listen, f.Token != "" || f.TLSCert != "" || len(f.AllowFrom) > 0,
+			return guarded(c, "frontier.listen", f.Listen,
+				f.Token != "" || f.TLSCert != "" || len(f.AllowFrom) > 0,
 				"frontier.token, frontier.allow_from, or frontier.tls_cert with frontier.tls_key")
 		}},
 	}
@@ -84,7 +88,8 @@ func activeRangeFits(c Config) string {
 	if c.ReqHostConcurrent <= c.QueueLen {
 		return ""
 	}
-	return fmt.Sprintf("Req_Host_Concurrent (%d) is more than Queue_Len (%d): the active range is part of the queue",
+	return fmt.Sprintf("Req_Host_Concurrent (%d) is more than Queue_Len (%d): the active "+
+		"range is part of the queue",
 		c.ReqHostConcurrent, c.QueueLen)
 }
 
@@ -95,7 +100,8 @@ func ruledRangesFit(c Config) string {
 			name, open = "site_concurrent", r.SiteConcurrent
 		}
 		if open > c.QueueLen {
-			return fmt.Sprintf("rule %d: %s (%d) is more than Queue_Len (%d): the active range is part of the queue",
+			return fmt.Sprintf("rule %d: %s (%d) is more than Queue_Len (%d): the active "+
+				"range is part of the queue",
 				i+1, name, open, c.QueueLen)
 		}
 	}
@@ -184,7 +190,8 @@ func guarded(c Config, key, listen string, is bool, by string) string {
 		return ""
 	}
 	return fmt.Sprintf(
-		"%s (%s) is open to others without token or TLS: set %s, listen on 127.0.0.1, or say allow_insecure = true",
+		"%s (%s) is open to others without token or TLS: set %s, listen on 127.0.0.1, "+
+			"or say allow_insecure = true",
 		key, shown(listen), by)
 }
 

@@ -71,7 +71,8 @@ func TestRuleSetName(t *testing.T) {
 		{Hosts: []string{"*.a.test"}}, {Networks: nets("10.0.0.0/8")},
 		{Hosts: []string{"b.test"}, Networks: nets("10.0.0.0/8")},
 	})
-	for n, want := range []string{"", "[[rules]] 1 (*.a.test)", "[[rules]] 2 (10.0.0.0/8)", "[[rules]] 3 (b.test, …)"} {
+	for n, want := range []string{"", "[[rules]] 1 (*.a.test)", "[[rules]] 2 (10.0.0.0/8)",
+		"[[rules]] 3 (b.test, …)"} {
 		if got := s.Name(n); got != want {
 			t.Errorf("Name(%d) = %q; want %q", n, got, want)
 		}

@@ -22,12 +22,14 @@ func TestScan(t *testing.T) {
 		{name: "lines", text: "\n\na=1\r\n\n  b . c\t= 2 # d = 3\ne=4",
 			want: []string{"3 value a = 1", "5 value b.c = 2", "6 value e = 4"}},
 		{name: "tables", text: "[a]\nb=1\n[ c . \"d.e\" ] # f\ng=2\n[[h]]\ni=3", want: []string{
-			"1 table a", "2 value a.b = 1", `3 table c."d.e"`, `4 value c."d.e".g = 2`, "5 list h", "6 value h.i = 3"}},
+			"1 table a", "2 value a.b = 1", `3 table c."d.e"`, `4 value c."d.e".g = 2`, "5 list h",
+			"6 value h.i = 3"}},
 		{name: "brackets and hashes in strings",
 			text: "a = \"[#\\\"]\"\nb = '#\\'\nc = [ \"]\" ] # ]\nd = 1", want: []string{
 				`1 value a = "[#\"]"`, `2 value b = '#\'`, `3 value c = [ "]" ]`, "4 value d = 1"}},
-		{name: "long strings", text: "a = \"\"\"\nb = 1\n\\\"\"\"\"\"\"\nc = '''\n[d]'''''\ne=1", want: []string{
-			"1 value a = \"\"\"\nb = 1\n\\\"\"\"\"\"\"", "4 value c = '''\n[d]'''''", "6 value e = 1"}},
+		{name: "long strings", text: "a = \"\"\"\nb = 1\n\\\"\"\"\"\"\"\nc = '''\n[d]'''''\ne=1",
+			want: []string{
+				"1 value a = \"\"\"\nb = 1\n\\\"\"\"\"\"\"", "4 value c = '''\n[d]'''''", "6 value e = 1"}},
 		{name: "a newline in a string", text: "a = [\n 1, # ]\n [ 2, \"\n\" ],\n]\nb = 1", want: nil},
 		{name: "lists", text: "a = [\n 1, # ]\n [ 2, '3' ],\n]\nb = 1", want: []string{
 			"1 value a = [\n 1, # ]\n [ 2, '3' ],\n]", "5 value b = 1"}},
@@ -78,7 +80,8 @@ func TestDistance(t *testing.T) {
 		t.Run(fmt.Sprintf("%.9s to %.9s", tc.a, tc.b), func(t *testing.T) {
 			for _, pair := range [][2]string{{tc.a, tc.b}, {tc.b, tc.a}} {
 				if got := distance(pair[0], pair[1], tc.most); got != tc.want {
-					t.Errorf("distance(%.20q, %.20q, %d) = %d; want %d", pair[0], pair[1], tc.most, got, tc.want)
+					t.Errorf("distance(%.20q, %.20q, %d) = %d; want %d", pair[0], pair[1], tc.most,
+						got, tc.want)
 				}
 			}
 		})

@@ -42,7 +42,8 @@ func TestFaultsShowNoPassword(t *testing.T) {
 		{key: "resolver.servers", value: `["us:s3cret@10.0.0.1:53"]`},
 	} {
 		_, err := Parse("f.toml", []byte(c.key+" = "+c.value+"\n"))
-		if err == nil || !strings.Contains(err.Error(), c.key) || strings.Contains(fmt.Sprint(err), "s3cret") {
+		if err == nil || !strings.Contains(err.Error(), c.key) ||
+			strings.Contains(fmt.Sprint(err), "s3cret") {
 			t.Errorf("%s = %s: %v; want a fault of it that does not repeat the password", c.key, c.value, err)
 		}
 	}

@@ -128,7 +128,8 @@ var ranges = []struct {
 	out      []string // refused
 	together string   // what else must be set for in to be taken
 }{
-	{key: "Spider_Host", in: []string{`""`, `"a"`, `"a_b.example."`, `"10.0.0.1"`, `"::1"`, `"xn--a.example"`},
+	{key: "Spider_Host", in: []string{`""`, `"a"`, `"a_b.example."`, `"10.0.0.1"`, `"::1"`,
+		`"xn--a.example"`},
 		out: []string{`"a b"`, `"[::1]"`, `"1.2.3"`, `"a..b"`, `"-a"`, `"a:1"`, `"é"`, `"."`,
 			`"` + strings.Repeat("a", 64) + `"`, `"` + strings.Repeat("a.", 127) + `aa"`}},
 	{key: "Spider_Port", in: []string{"1", "65535"}, out: []string{"0", "65536", "-1"}},
@@ -200,7 +201,8 @@ var ranges = []struct {
 		out: []string{`["10.0.0.1"]`, `["10.0.0.0/33"]`, `["::ffff:10.0.0.0/104"]`, `["fd00::1/8"]`}},
 	{key: "robots.enabled", in: []string{"true", "false"}, out: []string{"0"}},
 	{key: "robots.user_agent", in: []string{`"a"`, `"My-Bot/1.0 (+https://example.com/bot)"`},
-		out: []string{`""`, `" a"`, `"a "`, `"1a"`, `"a\r\nb"`, `"é"`, `"a` + strings.Repeat("x", 256) + `"`}},
+		out: []string{`""`, `" a"`, `"a "`, `"1a"`, `"a\r\nb"`, `"é"`,
+			`"a` + strings.Repeat("x", 256) + `"`}},
 	{key: "robots.timeout", in: []string{`"1ms"`, `"5m"`}, out: []string{`"0s"`, `"6m"`}},
 	{key: "robots.ttl", in: []string{`"1ms"`, `"24h"`}, out: []string{`"0s"`, `"25h"`}},
 	{key: "robots.error_ttl", in: []string{`"1ms"`, `"24h"`}, out: []string{`"0s"`, `"25h"`}},
@@ -235,7 +237,8 @@ var ranges = []struct {
 	{key: "monitor.inbound", in: []string{`[]`, `["a", "` + strings.Repeat("x", 249) + `"]`},
 		out: []string{`[""]`, `["."]`, `[".."]`, `["a/b"]`, `["` + strings.Repeat("x", 250) + `"]`,
 			`["demo.outbound_firehose"]`}},
-	{key: "monitor.group", in: []string{`"g"`}, out: []string{`""`, `"a b"`, `"` + strings.Repeat("x", 256) + `"`}},
+	{key: "monitor.group", in: []string{`"g"`}, out: []string{`""`, `"a b"`, `"` +
+		strings.Repeat("x", 256) + `"`}},
 	{key: "monitor.max_domains", in: []string{"1", "5000"}, out: []string{"0", "5001"}},
 	{key: "monitor.completed_after", in: []string{`"1s"`, `"24h"`}, out: []string{`"999ms"`, `"25h"`}},
 	{key: "monitor.security_protocol", in: []string{`"PLAINTEXT"`, `"SSL"`}, out: []string{`""`, `"ssl"`}},
@@ -253,7 +256,8 @@ func TestRanges(t *testing.T) {
 	for _, tc := range ranges {
 		t.Run(tc.key, func(t *testing.T) {
 			for _, v := range tc.in {
-				if _, err := Parse("u.toml", fmt.Appendf(nil, "%s\n%s = %s\n", tc.together, tc.key, v)); err != nil {
+				if _, err := Parse("u.toml", fmt.Appendf(nil, "%s\n%s = %s\n", tc.together, tc.key,
+					v)); err != nil {
 					t.Errorf("%s = %s: %v; want it taken", tc.key, v, err)
 				}
 			}
@@ -276,7 +280,8 @@ func TestSpiderAddrs(t *testing.T) {
 	}{
 		{name: "none", want: nil},
 		{name: "IPv6 gets its brackets", host: "::1", want: []string{"[::1]:4100"}},
-		{name: "none twice", host: "s", dial: []string{"t:1", "s:4100", "t:1"}, want: []string{"s:4100", "t:1"}},
+		{name: "none twice", host: "s", dial: []string{"t:1", "s:4100", "t:1"},
+			want: []string{"s:4100", "t:1"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := Default()

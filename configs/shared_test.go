@@ -75,8 +75,8 @@ func TestSharedNetworksFile(t *testing.T) {
 		"Queue_Len = 3\n": "list.toml:1: Queue_Len: a list of shared " +
 			"networks has only [[rules]]",
 		"[[rules]]\nnetworks = [\"x\"]\nshared = true\n": `list.toml:2: rules.networks: "x" is not a network`,
-		"[[rules]]\nhosts = [\"a\"]\nshared = true\n": "list.toml:1: rules: a shared network has networks and no " +
-			"hosts",
+		"[[rules]]\nhosts = [\"a\"]\nshared = true\n": "list.toml:1: rules: a shared network has " +
+			"networks and no hosts",
 	} {
 		if _, err := load(list); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v; want %s", list, err, want)
@@ -125,7 +125,8 @@ func TestLimits(t *testing.T) {
 		host, addr string
 		want       HostLimits
 	}{
-		{"calm.test", "192.0.2.1", HostLimits{Raises: true, SiteRule: 1, Address: Pace{50, 20}, AddressRule: 2}},
+		{"calm.test", "192.0.2.1", HostLimits{Raises: true, SiteRule: 1, Address: Pace{50, 20},
+			AddressRule: 2}},
 		{"fast.test", "192.0.2.1", at(fast, Pace{50, 20}, 2)},
 		{"fast.test", "", fast},
 		{"a.test", "192.0.2.1", at(slow, Pace{50, 20}, 2)},

@@ -56,7 +56,8 @@ func (r *reader) begin(name string, line int, dotted bool) {
 	}
 	if !dotted || !first.dotted {
 		r.broken = true
-		r.mistake(line, name, fmt.Sprintf("this table already stands on line %d: say everything there", first.line), "")
+		r.mistake(line, name, fmt.Sprintf("this table already stands on line %d: say "+
+			"everything there", first.line), "")
 	}
 }
 

@@ -134,10 +134,14 @@ func TestNoFormShowsAToken(t *testing.T) {
 // What is wrong with a token, or near one, is said without it.
 func TestNoMistakeShowsAToken(t *testing.T) {
 	for _, text := range []string{
-		"spider.token = Tok3n", "spider.token = 'Tok3n", "spider.token = \"\"\"Tok3n", "spider.token = \"Tok3n\" x",
-		"spider.token \"Tok3n\"", "spider.token: Tok3n", "spider.token = ['Tok3n']", "spider.token = {a='Tok3n'}",
-		"spider.token = 'Tok3n '", "spider.tokn = 'Tok3n'", "spider.token = \"Tok3n\\q\"", "spider.token = 10203Tok3n",
-		"docindex.url = 'http://u:Tok3n@h/'", "docindex.url = 'http://h/?Tok3n'", "spider.token = 'Tok3n\x01'",
+		"spider.token = Tok3n", "spider.token = 'Tok3n", "spider.token = \"\"\"Tok3n",
+		"spider.token = \"Tok3n\" x",
+		"spider.token \"Tok3n\"", "spider.token: Tok3n", "spider.token = ['Tok3n']",
+		"spider.token = {a='Tok3n'}",
+		"spider.token = 'Tok3n '", "spider.tokn = 'Tok3n'", "spider.token = \"Tok3n\\q\"",
+		"spider.token = 10203Tok3n",
+		"docindex.url = 'http://u:Tok3n@h/'", "docindex.url = 'http://h/?Tok3n'",
+		"spider.token = 'Tok3n\x01'",
 		"[spider\ntoken = 'Tok3n'", "spider.token = Tok3n = 1",
 	} {
 		_, err := Parse("u.toml", []byte(text))

@@ -74,7 +74,8 @@ var badRequests = []struct{ name, message, err, app, uuid string }{
 		app: "testapp"},
 	{name: "expires huge", message: `{` + goodURL + `,"expires":` + strings.Repeat("9", 5000) + `}`,
 		err: "out of range", app: "testapp"},
-	{name: "expires before 1970", message: `{` + goodURL + `,"expires":-1}`, err: "out of range", app: "testapp"},
+	{name: "expires before 1970", message: `{` + goodURL + `,"expires":-1}`, err: "out of range",
+		app: "testapp"},
 	{name: "maxdepth", message: `{` + goodURL + `,"maxdepth":101}`, err: "out of range", app: "testapp"},
 	{name: "list of numbers", message: `{` + goodURL + `,"deny_regex":[1]}`, err: "not a list of strings",
 		app: "testapp"},
@@ -87,7 +88,8 @@ var badRequests = []struct{ name, message, err, app, uuid string }{
 		`"}}`, err: "more than 8000", app: "testapp"},
 	{name: "url of another scheme", message: `{"url":"ftp://a.test/","appid":"testapp","crawlid":"c"}`,
 		err: "ftp", app: "testapp"},
-	{name: "url relative", message: `{"url":"/x","appid":"testapp","crawlid":"c"}`, err: "/x", app: "testapp"},
+	{name: "url relative", message: `{"url":"/x","appid":"testapp","crawlid":"c"}`, err: "/x",
+		app: "testapp"},
 	{name: "crawlid long", message: `{"url":"http://a.test/","appid":"testapp","crawlid":"` +
 		strings.Repeat("c", 41) + `"}`, err: "crawlid: has 41", app: "testapp"},
 }

@@ -108,7 +108,8 @@ func (k *Controller) end(ctx context.Context, id docindex.CrawlID,
 	n, err := k.store.PurgeCrawl(ctx, id, func(o *docindex.Outcomes) (int, error) {
 		return k.slots.Cancel(ctx, o)
 	})
-	k.log.Info().Str("crawlid", id.Crawl).Str("appid", id.App).Str("spiderid", id.Spider).Stringer("why", why).
+	k.log.Info().Str("crawlid", id.Crawl).Str("appid", id.App).Str("spiderid", id.Spider).
+		Stringer("why", why).
 		Int("purged", n).AnErr("cause", err).Msg("crawl purged")
 	return uint64(n), err
 }

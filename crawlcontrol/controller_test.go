@@ -176,7 +176,8 @@ func TestStopFails(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var watching sync.WaitGroup
 		watching.Go(func() {
-			controller.Run(ctx, time.Hour, func(r crawlcontrol.Reply, _ func()) { t.Errorf("notice %s", r.Body) })
+			controller.Run(ctx, time.Hour,
+				func(r crawlcontrol.Reply, _ func()) { t.Errorf("notice %s", r.Body) })
 		})
 		time.Sleep(5 * time.Second)
 		cancel()

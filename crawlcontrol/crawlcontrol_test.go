@@ -115,7 +115,8 @@ func TestDoFailsAtEachStep(t *testing.T) {
 		f := &failAt{step: step}
 		replies, done, err := crawlcontrol.New(f, 10).Do(t.Context(), messages)
 		if !errors.Is(err, errStore) || done != want || len(replies) != want {
-			t.Errorf("failure at step %d: %d replies, %d done, %v; want %d", step, len(replies), done, err, want)
+			t.Errorf("failure at step %d: %d replies, %d done, %v; want %d", step, len(replies),
+				done, err, want)
 		}
 	}
 }
@@ -138,7 +139,8 @@ func TestLongRuns(t *testing.T) {
 }
 
 func TestStopRefused(t *testing.T) {
-	replies, _, err := crawlcontrol.New(&fakeCrawls{full: true}, 10).Do(t.Context(), [][]byte{[]byte(stopText)})
+	replies, _, err := crawlcontrol.New(&fakeCrawls{full: true}, 10).
+		Do(t.Context(), [][]byte{[]byte(stopText)})
 	if err != nil || len(replies) != 1 || !replies[0].Refused {
 		t.Errorf("replies are %v, %v", kinds(replies), err)
 	}
@@ -244,7 +246,8 @@ func TestCrawlPresets(t *testing.T) {
 		t.Fatal(err)
 	}
 	put, _ := r.Put.At(0)
-	if want := `{"appid":["testapp"],"spiderid":["link"]}`; put.Priority != 1 || string(put.Metadata) != want {
+	if want := `{"appid":["testapp"],"spiderid":["link"]}`; put.Priority != 1 ||
+		string(put.Metadata) != want {
 		t.Errorf("put has priority %d, metadata %s; want 1, %s", put.Priority, put.Metadata, want)
 	}
 }

@@ -24,7 +24,8 @@ func laid() *fakeCrawls {
 	many := docindex.CrawlPending{
 		Crawl: "1aaabbb", Pending: pend(11, 29, 39), Distinct: 3,
 		Domains: []docindex.DomainPending{
-			{Domain: "example.co.uk", Pending: pend(7, 29, 31)}, {Domain: "10.0.0.1", Pending: pend(3, 39, 39)},
+			{Domain: "example.co.uk", Pending: pend(7, 29, 31)},
+			{Domain: "10.0.0.1", Pending: pend(3, 39, 39)},
 		},
 	}
 	id := func(crawl string) docindex.CrawlID {
@@ -136,7 +137,8 @@ func TestNotices(t *testing.T) {
 func TestFoundingSamples(t *testing.T) {
 	crawls := laid()
 	crawls.surveys[docindex.CrawlID{Spider: "link", App: "myapp", Crawl: "abc123"}] = docindex.PendingReport{
-		Crawls: []docindex.CrawlPending{{Crawl: "abc123", Pending: docindex.Pending{Total: 28, Low: 39, High: 39}}},
+		Crawls: []docindex.CrawlPending{{Crawl: "abc123",
+			Pending: docindex.Pending{Total: 28, Low: 39, High: 39}}},
 	}
 	m := crawlcontrol.New(crawls, 10)
 	notice := crawlcontrol.ExpiredNotice(docindex.CrawlID{Spider: "link", App: "testapp",
@@ -198,7 +200,8 @@ func TestInfoNames(t *testing.T) {
 	crawls := laid()
 	var survey docindex.PendingReport
 	for i, name := range names {
-		one := docindex.CrawlPending{Crawl: name, Distinct: 1, Domains: []docindex.DomainPending{{Domain: name}}}
+		one := docindex.CrawlPending{Crawl: name, Distinct: 1,
+			Domains: []docindex.DomainPending{{Domain: name}}}
 		one.Total, one.Domains[0].Total = uint64(i), uint64(i)
 		survey.Crawls = append(survey.Crawls, one)
 		survey.Count++

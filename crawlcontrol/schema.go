@@ -46,7 +46,8 @@ var crawlSchema = requestSchema{
 	fields: []field{
 		{name: "url", kind: text, least: 1, most: 8000, required: true,
 			about: "Absolute, http or https; without a scheme it is http."},
-		{name: "appid", kind: text, least: 3, most: maxName, required: true, about: "The application that asks."},
+		{name: "appid", kind: text, least: 3, most: maxName, required: true,
+			about: "The application that asks."},
 		{name: "crawlid", kind: text, least: 1, most: maxName, required: true,
 			about: "Which of the application's crawls this is."},
 		{name: "spiderid", kind: text, least: 1, most: maxName, preset: "link",
@@ -93,8 +94,10 @@ var stopSchema = requestSchema{
 func actionFields(word string, crawlNeeded bool) []field {
 	return []field{
 		{name: "action", kind: text, least: 1, most: maxName, required: true, words: []string{word}},
-		{name: "appid", kind: text, least: 3, most: maxName, required: true, about: "The application that asks."},
-		{name: "uuid", kind: text, least: 1, most: maxName, required: true, about: "Comes back with the reply."},
+		{name: "appid", kind: text, least: 3, most: maxName, required: true,
+			about: "The application that asks."},
+		{name: "uuid", kind: text, least: 1, most: maxName, required: true,
+			about: "Comes back with the reply."},
 		{name: "spiderid", kind: text, least: 1, most: maxName, required: true, about: "The sort of spider."},
 		{name: "crawlid", kind: text, least: 1, most: maxName, required: crawlNeeded, about: "The crawl."},
 	}

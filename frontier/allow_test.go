@@ -56,7 +56,8 @@ func TestAllowFrom(t *testing.T) {
 func (c allowCase) run(t *testing.T, cert certificate) {
 	const token = "0123456789abcdef"
 	settings := configs.Default().Frontier
-	settings.AllowFrom = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("127.0.0.1/32")}
+	settings.AllowFrom = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"),
+		netip.MustParsePrefix("127.0.0.1/32")}
 	if c.token {
 		settings.Token = token
 	}

@@ -54,7 +54,8 @@ func TestAway(t *testing.T) {
 			return err
 		},
 	} {
-		if err := call(); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "is it running") {
+		if err := call(); status.Code(err) != codes.Unavailable ||
+			!strings.Contains(err.Error(), "is it running") {
 			t.Errorf("%s: %v; want UNAVAILABLE, and what to look at", name, err)
 		}
 	}

@@ -30,7 +30,8 @@ func (s *Server) GetURLs(in *pb.GetParams, stream grpc.ServerStreamingServer[pb.
 		return asStatus(err)
 	}
 	r := docindex.Request{
-		AnyCrawl: !one, PerQueue: in.MaxUrlsPerQueue, MaxQueues: in.MaxQueues, Lease: lease(in.DelayRequestable),
+		AnyCrawl: !one, PerQueue: in.MaxUrlsPerQueue, MaxQueues: in.MaxQueues,
+		Lease: lease(in.DelayRequestable),
 	}
 	r.Key = []byte(in.Key)
 	if one {

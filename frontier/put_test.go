@@ -46,7 +46,8 @@ func TestStatuses(t *testing.T) {
 		{"longest", discovered(long[:protocol.MaxURL]), ok},
 		{"long", discovered(long), fail},
 		{"long, known", known(long, 0), fail},
-		{"long key", discoveredInfo(&pb.URLInfo{Url: "http://a.test/k", Key: strings.Repeat("k", 256)}), skipped},
+		{"long key", discoveredInfo(&pb.URLInfo{Url: "http://a.test/k",
+			Key: strings.Repeat("k", 256)}), skipped},
 		{"longest key", discoveredInfo(&pb.URLInfo{Url: "http://a.test/k",
 			Key: strings.Repeat("\u00fc", 255)}), ok},
 		{"long key in UTF-16", discoveredInfo(&pb.URLInfo{Url: "http://a.test/l",
@@ -57,7 +58,8 @@ func TestStatuses(t *testing.T) {
 		}), fail},
 		{"key and metadata", discoveredInfo(&pb.URLInfo{
 			Url: "http://a.test/m", Key: strings.Repeat("k", 200),
-			Metadata: map[string]*pb.StringList{"m": {Values: []string{strings.Repeat("m", docindex.MaxExtra-200)}}},
+			Metadata: map[string]*pb.StringList{"m": {Values: []string{strings.Repeat("m",
+				docindex.MaxExtra-200)}}},
 		}), fail},
 		{"long crawl ID", discoveredInfo(&pb.URLInfo{Url: "http://a.test/m",
 			CrawlID: strings.Repeat("c", docindex.MaxExtra+1)}), fail},
@@ -128,7 +130,8 @@ func TestUnique(t *testing.T) {
 	}
 	var p docindex.Puts
 	for _, unique := range []string{"v", "w"} { // not put by gRPC
-		if err := p.Add(docindex.Put{URL: []byte("http://a.test/1"), Unique: []byte(unique), Depth: 5}); err != nil {
+		if err := p.Add(docindex.Put{URL: []byte("http://a.test/1"), Unique: []byte(unique),
+			Depth: 5}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -137,7 +140,8 @@ func TestUnique(t *testing.T) {
 	}
 	var acks []*pb.URLItem
 	for _, one := range r.get(&pb.GetParams{MaxQueues: 1, MaxUrlsPerQueue: 10}) {
-		if got := one.Metadata["unique"].GetValues(); !slices.Contains([]string{"[u]", "[v]", "[w]"}, fmt.Sprint(got)) {
+		if got := one.Metadata["unique"].GetValues(); !slices.Contains([]string{"[u]", "[v]",
+			"[w]"}, fmt.Sprint(got)) {
 			t.Errorf("unique %q", got)
 		}
 		acks = append(acks, &pb.URLItem{Item: &pb.URLItem_Known{Known: &pb.KnownURLItem{Info: one}}})

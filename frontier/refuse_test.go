@@ -28,7 +28,8 @@ func TestMaxMessage(t *testing.T) {
 	refused := func(call string, size int, err error) {
 		t.Helper()
 		if status.Code(err) != codes.ResourceExhausted ||
-			!strings.Contains(err.Error(), fmt.Sprintf("received message larger than max (%d vs. %d)", size, most)) {
+			!strings.Contains(err.Error(),
+				fmt.Sprintf("received message larger than max (%d vs. %d)", size, most)) {
 			t.Errorf("%s: %v; want RESOURCE_EXHAUSTED and the bound", call, err)
 		}
 	}

@@ -75,7 +75,8 @@ func New(cfg Config) (*Server, error) {
 	s.grpc = grpc.NewServer(options...)
 	pb.RegisterURLFrontierServer(s.grpc, s)
 	grpc_health_v1.RegisterHealthServer(s.grpc, s.health)
-	s.health.SetServingStatus(pb.URLFrontier_ServiceDesc.ServiceName, grpc_health_v1.HealthCheckResponse_SERVING)
+	s.health.SetServingStatus(pb.URLFrontier_ServiceDesc.ServiceName,
+		grpc_health_v1.HealthCheckResponse_SERVING)
 	reflection.Register(s.grpc)
 	return s, nil
 }

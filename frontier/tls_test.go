@@ -45,7 +45,8 @@ func newCertificate(t *testing.T, addr string, until time.Time) certificate {
 	form := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "urlserver test"},
 		NotBefore: until.Add(-48 * time.Hour), NotAfter: until,
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		IsCA: true, BasicConstraintsValid: true,
+		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		IPAddresses: []net.IP{net.ParseIP(addr)},
 	}
 	raw, err := x509.CreateCertificate(rand.Reader, form, form, key.Public(), key)
@@ -138,7 +139,8 @@ func TestTLS(t *testing.T) {
 			switch {
 			case c.fault == "" && (err != nil || !got.State):
 				t.Errorf("GetActive = %v, %v; want true", got, err)
-			case c.fault != "" && (status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), c.fault)):
+			case c.fault != "" && (status.Code(err) != codes.Unavailable ||
+				!strings.Contains(err.Error(), c.fault)):
 				t.Errorf("GetActive: %v; want UNAVAILABLE with %s", err, c.fault)
 			}
 		})

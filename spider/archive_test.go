@@ -113,7 +113,8 @@ func TestArchive(t *testing.T) {
 		"Content-Type": "application/http; msgtype=response", "WARC-Truncated": "", "WARC-Protocol": "",
 		"WARC-Payload-Digest": "sha1:EH2SPSI2J7IA53E7X7MLVOIBNGZPXYIP",
 	})
-	want := "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\n\r\n<p>hello</p>"
+	want := "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n" +
+		"Set-Cookie: a=1\r\nSet-Cookie: b=2\r\n\r\n<p>hello</p>"
 	if got := string(records[1].block); got != want {
 		t.Errorf("response is\n%q\nwant\n%q", got, want)
 	}

@@ -71,7 +71,8 @@ func (s *Spider) read(ctx context.Context, r io.Reader, out *statuses, links *pu
 		if err != nil {
 			bad++
 			s.count.badLines.Add(1)
-			s.cfg.Log.Warn().Err(err).Bytes("line", line[:min(len(line), 200)]).Msg("bad line from the daemon")
+			s.cfg.Log.Warn().Err(err).Bytes("line", line[:min(len(line), 200)]).
+				Msg("bad line from the daemon")
 			continue
 		}
 		bad, useful = 0, true

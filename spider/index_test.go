@@ -35,7 +35,8 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	return &http.Response{
 		StatusCode: status, Status: fmt.Sprint(status), Request: r,
-		Header: http.Header{"Location": r.Header["X-Location"]}, Body: io.NopCloser(strings.NewReader(answer)),
+		Header: http.Header{"Location": r.Header["X-Location"]},
+		Body:   io.NopCloser(strings.NewReader(answer)),
 	}, nil
 }
 

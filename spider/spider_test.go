@@ -69,7 +69,8 @@ func TestWholeWay(t *testing.T) {
 		if c.put == "" {
 			continue
 		}
-		if got, want := <-put, fmt.Sprintf("/docindex/urls {\"url\":%q,\"via\":\"doc-%d\"}\n", c.put, i); got != want {
+		if got, want := <-put, fmt.Sprintf("/docindex/urls {\"url\":%q,\"via\":\"doc-%d\"}\n",
+			c.put, i); got != want {
 			t.Errorf("%s: put %q; want %q", c.path, got, want)
 		}
 	}

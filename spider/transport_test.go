@@ -152,7 +152,8 @@ func TestTransport(t *testing.T) {
 			t.Errorf("%s ends as %q; want %s", path, line, want.line)
 		}
 		a := <-answer
-		if a.err != nil || a.status != want.status || a.body != fmt.Sprintf("%s of site.example:%d", path, port) {
+		if a.err != nil || a.status != want.status ||
+			a.body != fmt.Sprintf("%s of site.example:%d", path, port) {
 			t.Errorf("%s: %+v", path, a)
 		}
 	}

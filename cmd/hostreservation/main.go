@@ -20,7 +20,8 @@ func stores() cli.Stores {
 		Names: []string{"memory", "redis"}, Local: "memory", Far: "Redis", Flag: "redis",
 		At: "Redis; several: of Redis Cluster", Addr: "127.0.0.1:6379",
 		Flags: func(f *pflag.FlagSet) {
-			f.StringVar(&password, "redis-password", os.Getenv("REDIS_PASSWORD"), "of Redis; or set REDIS_PASSWORD")
+			f.StringVar(&password, "redis-password", os.Getenv("REDIS_PASSWORD"),
+				"of Redis; or set REDIS_PASSWORD")
 			f.Lookup("redis-password").DefValue = "" // help shows none
 		},
 		Open: func(o cli.Opening) (reservation.Store, func(), error) {

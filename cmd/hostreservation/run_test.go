@@ -145,7 +145,8 @@ func checkCommands(t *testing.T, at string) {
 		{[]string{"list", "a.test"}, "both  a.test\nboth  d.test\n"},
 	} {
 		out.Reset()
-		err := cli.Run(t.Context(), stores(), append(look.args, "--at", at, "--token", "secret"), nil, &out, &errs)
+		err := cli.Run(t.Context(), stores(), append(look.args, "--at", at, "--token", "secret"),
+			nil, &out, &errs)
 		if err != nil || !strings.Contains(out.String(), look.want) {
 			t.Errorf("%q: %v, %q; want %q in it", look.args, err, &out, look.want)
 		}

@@ -54,7 +54,8 @@ func TestRequestsAndReplies(t *testing.T) {
 		if n := uuids(all); len(all) != 8 || len(n) != 5 || n["notInTopic"] != 1 {
 			t.Errorf("the firehose has %.3000q", all)
 		}
-		errors := slices.DeleteFunc(all, func(text string) bool { return !strings.HasPrefix(text, `{"error":`) })
+		errors := slices.DeleteFunc(all,
+			func(text string) bool { return !strings.HasPrefix(text, `{"error":`) })
 		if len(errors) != 4 {
 			t.Errorf("there are %d errors; want 4: %q", len(errors), errors)
 		}
@@ -176,7 +177,8 @@ func TestFigures(t *testing.T) {
 			t.Errorf("after three requests: %+v", f)
 		}
 		feed(t, b, cfg.Inbound[0], info("d"))
-		eventually(t, "another one is done", func() bool { f := s.Counts(); return f.Requests == 4 && f.Lag == 0 })
+		eventually(t, "another one is done",
+			func() bool { f := s.Counts(); return f.Requests == 4 && f.Lag == 0 })
 	})
 }
 
@@ -235,7 +237,8 @@ func TestTwoInAGroup(t *testing.T) {
 		send := func(n int) {
 			for range n {
 				want = append(want, fmt.Sprintf("u%d", len(want)))
-				feed(t, b, cfg.Inbound[0], info(want[len(want)-1]), stop("s"+want[len(want)-1], want[len(want)-1]))
+				feed(t, b, cfg.Inbound[0], info(want[len(want)-1]),
+					stop("s"+want[len(want)-1], want[len(want)-1]))
 			}
 		}
 		send(20)
@@ -245,7 +248,8 @@ func TestTwoInAGroup(t *testing.T) {
 		send(20)
 		read(t, b, cfg.Prefix+".outbound_firehose").until("answer to each", func(all []string) bool {
 			n := uuids(all)
-			return !slices.ContainsFunc(want, func(uuid string) bool { return n[uuid] == 0 || n["s"+uuid] == 0 })
+			return !slices.ContainsFunc(want,
+				func(uuid string) bool { return n[uuid] == 0 || n["s"+uuid] == 0 })
 		})
 	})
 }

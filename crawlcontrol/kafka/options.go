@@ -63,7 +63,8 @@ func tlsConfig(cfg *configs.CrawlControl) (*tls.Config, error) {
 	if cfg.TLSCert != "" {
 		pair, err := tls.LoadX509KeyPair(cfg.TLSCert, cfg.TLSKey)
 		if err != nil {
-			return nil, fmt.Errorf("monitor.tls_cert %s, monitor.tls_key %s: %w", cfg.TLSCert, cfg.TLSKey, err)
+			return nil, fmt.Errorf("monitor.tls_cert %s, monitor.tls_key %s: %w", cfg.TLSCert,
+				cfg.TLSKey, err)
 		}
 		out.Certificates = []tls.Certificate{pair}
 	}

@@ -199,5 +199,6 @@ func TestBrokerComesLater(t *testing.T) {
 	if got := uuids(read(t, b, cfg.Prefix+".outbound_firehose").next(1)); got["one"] != 1 {
 		t.Errorf("the firehose has %v", got)
 	}
-	eventually(t, "both are committed", func() bool { return committed(t, b, cfg.Group, cfg.Inbound[0]) == 2 })
+	eventually(t, "both are committed",
+		func() bool { return committed(t, b, cfg.Group, cfg.Inbound[0]) == 2 })
 }

@@ -118,7 +118,8 @@ func realBroker(t testing.TB) *broker {
 		port := strconv.Itoa(freePort(t))
 		started.b = &broker{addr: "127.0.0.1:" + port, restart: func(t testing.TB) {
 			t.Helper()
-			if err := errors.Join(kafkaScript("stop", started.dir), startBroker(started.dir, port)); err != nil {
+			if err := errors.Join(kafkaScript("stop", started.dir),
+				startBroker(started.dir, port)); err != nil {
 				t.Fatal(err)
 			}
 		}}

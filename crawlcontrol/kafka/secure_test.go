@@ -35,7 +35,8 @@ func certificate(t *testing.T) (pair tls.Certificate, certFile, keyFile string) 
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour),
+		NotAfter:    time.Now().Add(time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
 		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
@@ -95,7 +96,8 @@ func TestSecurity(t *testing.T) {
 				all.SASLPassword = cfg.SecurityProtocol, cfg.SASLMechanism, cfg.SASLUsername, cfg.SASLPassword
 			all.TLSCA, all.TLSCert, all.TLSKey = cfg.TLSCA, cfg.TLSCert, cfg.TLSKey
 			s := start(t, all, doer(newCrawls()))
-			if !s.Notify(t.Context(), crawlcontrol.CompletedNotice(docindex.CrawlID{App: "testapp"}, 1, time.Now())) {
+			if !s.Notify(t.Context(), crawlcontrol.CompletedNotice(docindex.CrawlID{App: "testapp"},
+				1, time.Now())) {
 				t.Fatal("Notify: not acknowledged")
 			}
 			reader := &reader{t, client(t, b,
@@ -130,7 +132,8 @@ func TestNewRefuses(t *testing.T) {
 		change     func(*configs.CrawlControl)
 	}{
 		{"no CA file", "monitor.tls_ca", func(m *configs.CrawlControl) { m.TLSCA = "/nonexistent" }},
-		{"a CA file without certificate", "has no certificate", func(m *configs.CrawlControl) { m.TLSCA = keyFile }},
+		{"a CA file without certificate", "has no certificate",
+			func(m *configs.CrawlControl) { m.TLSCA = keyFile }},
 		{"no key", "monitor.tls_key", func(m *configs.CrawlControl) { m.TLSCert, m.TLSKey = certFile, certFile }},
 	} {
 		cfg := base

@@ -46,7 +46,8 @@ type message struct {
 
 func tooLong(r crawlcontrol.Reply) crawlcontrol.Reply {
 	return r.AsError(
-		fmt.Errorf("the reply has %d bytes, more than a Kafka record may have; lower monitor.max_domains", len(r.Body)))
+		fmt.Errorf("the reply has %d bytes, more than a Kafka record may have; lower "+
+			"monitor.max_domains", len(r.Body)))
 }
 
 // maxRecord is the longest reply that fits into a produce batch of maxReply with its header.
@@ -80,7 +81,8 @@ func (s *Service) produce(ctx context.Context, messages []message, needed bool) 
 					s.giveUp(m.topic, err)
 				default:
 					s.counters.produceErrors.Add(1)
-					s.log.Warn().Err(err).Str("topic", m.topic).Msg("Kafka: a reply cannot be sent; trying again")
+					s.log.Warn().Err(err).Str("topic", m.topic).
+						Msg("Kafka: a reply cannot be sent; trying again")
 					missing = missing || isUnknown(err)
 					again = append(again, m)
 				}
@@ -141,7 +143,8 @@ func isTooLong(err error) bool {
 // final reports whether another attempt would fail, too.
 func final(err error) bool {
 	for _, one := range []error{
-		kerr.MessageTooLarge, kerr.RecordListTooLarge, kerr.InvalidTopicException, kerr.TopicAuthorizationFailed,
+		kerr.MessageTooLarge, kerr.RecordListTooLarge, kerr.InvalidTopicException,
+		kerr.TopicAuthorizationFailed,
 		kerr.UnknownTopicOrPartition, kerr.UnknownTopicID, kerr.PolicyViolation, kerr.InvalidRecord,
 	} {
 		if errors.Is(err, one) {

@@ -39,7 +39,8 @@ func Discovered(info *pb.URLInfo) *pb.URLItem {
 // Known returns an item that reports the result of a URL: it is to be fetched again from date on,
 // in seconds since 1970; 0: never.
 func Known(info *pb.URLInfo, date uint64) *pb.URLItem {
-	return &pb.URLItem{Item: &pb.URLItem_Known{Known: &pb.KnownURLItem{Info: info, RefetchableFromDate: date}}}
+	return &pb.URLItem{Item: &pb.URLItem_Known{Known: &pb.KnownURLItem{Info: info,
+		RefetchableFromDate: date}}}
 }
 
 // Get yields URLs that may be fetched now, as they arrive. It ends with the first error, which

@@ -128,7 +128,8 @@ func TestGetEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 10 {
-		if err := p.Send(client.Discovered(&pb.URLInfo{Url: fmt.Sprintf("http://h%d.test/", i)})); err != nil {
+		if err := p.Send(client.Discovered(&pb.URLInfo{Url: fmt.Sprintf("http://h%d.test/",
+			i)})); err != nil {
 			t.Fatal(err)
 		}
 	}

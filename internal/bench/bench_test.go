@@ -60,7 +60,8 @@ func TestHeadNamesTheMachine(t *testing.T) {
 
 func TestProcessor(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "cpuinfo")
-	if err := os.WriteFile(file, []byte("processor\t: 0\nmodel name\t: Some Processor 3\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("processor\t: 0\nmodel name\t: Some Processor 3\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if got := processor(file); got != "Some Processor 3" {
@@ -194,7 +195,8 @@ func TestChildTellsWhatWentWrong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.ask("sing", "", nil); err == nil || !strings.Contains(err.Error(), `request "sing": not known`) {
+	if err := c.ask("sing", "", nil); err == nil ||
+		!strings.Contains(err.Error(), `request "sing": not known`) {
 		t.Errorf("ask = %v", err)
 	}
 	if err := c.stop(); err != nil {

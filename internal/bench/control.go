@@ -68,7 +68,8 @@ func (d *daemon) control(ctx context.Context, action, crawl string, times int) (
 	if crawl != "" {
 		fields = fmt.Sprintf(`,"crawlid":%q`, crawl)
 	}
-	request := fmt.Appendf(nil, `{"action":%q,"appid":"bench","uuid":"u","spiderid":"link"%s}`, action, fields)
+	request := fmt.Appendf(nil, `{"action":%q,"appid":"bench","uuid":"u","spiderid":"link"%s}`,
+		action, fields)
 	m := crawlcontrol.New(d.controller, 1000)
 	before, err := readUsage()
 	if err != nil {

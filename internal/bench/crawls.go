@@ -90,7 +90,8 @@ func takeInfo(ctx context.Context, b *bench, kind string) (rows []row, err error
 			return rows, err
 		}
 		rows = append(rows, row{
-			what: fmt.Sprintf("info about %s, index: %s", of.what, kind), target: fmt.Sprintf("p99 < %v", infoTarget),
+			what:     fmt.Sprintf("info about %s, index: %s", of.what, kind),
+			target:   fmt.Sprintf("p99 < %v", infoTarget),
 			measured: fmt.Sprintf("p50 %v, p99 %v, max %v", a.Spread.P50, a.Spread.P99, a.Spread.Max),
 			met:      judge(a.Spread.P99 < infoTarget),
 			how: fmt.Sprintf("%s pending in %s crawls of an application and %s domains; %d calls one "+
@@ -105,7 +106,8 @@ func takeInfo(ctx context.Context, b *bench, kind string) (rows []row, err error
 // takeStop stops a crawl while a spider measures how late the lines of the other crawls are.
 func takeStop(ctx context.Context, b *bench, kind string) (rows []row, err error) {
 	job := daemon{
-		Slots: 4096, PerSec: 1, MaxInFlight: 10_000, Batch: 10_000, URLs: otherHosts * otherRounds, Hosts: otherHosts,
+		Slots: 4096, PerSec: 1, MaxInFlight: 10_000, Batch: 10_000, URLs: otherHosts * otherRounds,
+		Hosts:     otherHosts,
 		CrawlURLs: crawlDocs, CrawlHosts: stopHosts, Crawls: 1,
 	}
 	d, addr, end, err := startControlled(ctx, b, kind, job)
@@ -157,7 +159,8 @@ func stopRows(kind string, a *asked, sending time.Duration, before, during sprea
 			met:    judge(a.Spread.Max < stopTarget),
 			beside: fmt.Sprintf("for %v before it: %v of CPU", stopWarmUp, sending.Round(time.Millisecond)),
 			how: fmt.Sprintf(
-				"%s documents purged from the index, leftover and slots, until the reply is there", count(a.Purged)),
+				"%s documents purged from the index, leftover and slots, until the reply is there",
+				count(a.Purged)),
 		},
 		{
 			what:     fmt.Sprintf("due to sent of others meanwhile, index: %s", kind),
@@ -166,7 +169,8 @@ func stopRows(kind string, a *asked, sending time.Duration, before, during sprea
 			met:      judge(during.P99 < otherTarget),
 			beside:   fmt.Sprintf("for %v before the stop: p99 %v", stopWarmUp, before.P99),
 			how: fmt.Sprintf("a line's arrival at the spider beside that of the one before to its "+
-				"address plus 1 s, %s lines to %s addresses, begun evenly over a second; until %v after the reply",
+				"address plus 1 s, %s lines to %s addresses, begun evenly over a "+
+				"second; until %v after the reply",
 				count(during.Count), count(otherHosts), stopAfter),
 		},
 	}

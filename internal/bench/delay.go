@@ -32,7 +32,8 @@ func takeDelay(ctx context.Context, b *bench) ([]row, error) {
 	return append(even, crowd...), err
 }
 
-func takeDelayOf(ctx context.Context, b *bench, start, begun string, warmUp time.Duration) (rows []row, err error) {
+func takeDelayOf(ctx context.Context, b *bench, start, begun string,
+	warmUp time.Duration) (rows []row, err error) {
 	var addr string
 	job := daemon{Slots: delayHosts, PerSec: 1, MaxInFlight: delayFlights, Batch: 10_000,
 		URLs: delayHosts * delayRounds, Hosts: delayHosts}
@@ -99,7 +100,8 @@ func delayRows(begun string, rate, cpu float64, inside engine.Histogram, late la
 	out := late.Spread
 	return []row{
 		{
-			what: fmt.Sprintf("due to sent, %s URLs/s", count(rate)), target: fmt.Sprintf("p99 < %v", delayTarget),
+			what:     fmt.Sprintf("due to sent, %s URLs/s", count(rate)),
+			target:   fmt.Sprintf("p99 < %v", delayTarget),
 			measured: fmt.Sprintf("p50 ≤ %v, p99 ≤ %v, max ≤ %v (%.2f cores)", p50, p99, top, cpu),
 			met:      judge(p99 <= delayTarget),
 			how: fmt.Sprintf("%s groups at 1/s, %s, memory index, one spider in another process; the "+

@@ -150,7 +150,8 @@ func pairsOf(ctx context.Context, s *redis.Store, server *redisServer, groups in
 		return p, err
 	}
 	redisAfter, err := server.used()
-	p.redis, p.callers = (redisAfter.ran-redisBefore.ran)/time.Duration(n), (after.CPU-before.CPU)/time.Duration(n)
+	p.redis, p.callers = (redisAfter.ran-redisBefore.ran)/time.Duration(n),
+		(after.CPU-before.CPU)/time.Duration(n)
 	return p, err
 }
 
@@ -163,7 +164,8 @@ func addGroups(ctx context.Context, s *redis.Store, groups int) error {
 	for from := 0; from < groups; from += batch {
 		calls := make([]reservation.Call, batch)
 		for i := range calls {
-			calls[i] = reservation.Call{Verb: reservation.AddHost, Host: fmt.Sprintf("h%d.test", from+i), Time: later}
+			calls[i] = reservation.Call{Verb: reservation.AddHost,
+				Host: fmt.Sprintf("h%d.test", from+i), Time: later}
 			if from+i < due {
 				calls[i].Time = time.Time{}
 			}

@@ -102,6 +102,7 @@ func spreadOf(d []time.Duration) spread {
 	slices.Sort(d)
 	return spread{
 		Count: len(d),
-		P50:   percentile(d, 0.5), P99: percentile(d, 0.99), P999: percentile(d, 0.999), Max: percentile(d, 1),
+		P50:   percentile(d, 0.5), P99: percentile(d, 0.99), P999: percentile(d, 0.999),
+		Max: percentile(d, 1),
 	}
 }

@@ -69,7 +69,8 @@ type countdown struct {
 }
 
 // Do is called by one goroutine.
-func (c *countdown) Do(ctx context.Context, messages [][]byte) (replies []crawlcontrol.Reply, done int, err error) {
+func (c *countdown) Do(ctx context.Context, messages [][]byte) (replies []crawlcontrol.Reply,
+	done int, err error) {
 	replies, done, err = c.Handler.Do(ctx, messages)
 	if c.left -= done; c.left <= 0 && done > 0 && c.left+done > 0 {
 		close(c.over)
@@ -83,7 +84,8 @@ func (d *daemon) takeRequests(ctx context.Context, addr string) (a asked, err er
 	cfg.Brokers, cfg.Inbound = []string{addr}, []string{requestTopic}
 	c := &countdown{Handler: crawlcontrol.New(d.controller, cfg.MaxDomains), left: d.CrawlURLs,
 		over: make(chan struct{})}
-	s, err := kafka.New(kafka.Config{Settings: cfg, Handler: c, Log: zerolog.New(os.Stderr).Level(zerolog.WarnLevel)})
+	s, err := kafka.New(kafka.Config{Settings: cfg, Handler: c,
+		Log: zerolog.New(os.Stderr).Level(zerolog.WarnLevel)})
 	if err != nil {
 		return a, err
 	}

@@ -52,7 +52,8 @@ func takeReserving(ctx context.Context, b *bench) (rows []row, err error) {
 				100*share, cpu.Seconds(), none.Seconds(), float64((cpu-none).Microseconds())/reservingHosts),
 			met: judge(share < reservingShare),
 			how: "1,000,000 URLs on 100,000 addresses, each asked once in 2 s; CPU of the daemon's " +
-				"process from the first URL put until all is answered and given back, less that of a run without",
+				"process from the first URL put until all is answered and given back, " +
+				"less that of a run without",
 		})
 	}
 	return rows, nil
@@ -84,7 +85,8 @@ func reservingDaemon(ctx context.Context, b *bench, store, name string) (cpu tim
 	if err := answerLines(ctx, b, addr, 4, &result{}); err != nil {
 		return 0, err
 	}
-	if _, err := await(ctx, d, reservingEnds, func(s *urlserver.Status) bool { return s.Leases == 0 }); err != nil {
+	if _, err := await(ctx, d, reservingEnds,
+		func(s *urlserver.Status) bool { return s.Leases == 0 }); err != nil {
 		return 0, err // the time of the releases counts, too
 	}
 	err = d.ask("usage", "", &after)

@@ -154,6 +154,7 @@ func (s *scale) row(alone float64) row {
 			share(s.byDaemons+s.bySpiders+s.byRedis.ran)/100, runtime.NumCPU()),
 		how: fmt.Sprintf("%s URLs on %s addresses, no gaps, robots.txt off, 4,096 slots and a spider "+
 			"that says DONE at once for each daemon;"+
-			" from the start of the first daemon until Redis has the last outcome", count(s.urls), count(s.hosts)),
+			" from the start of the first daemon until Redis has the last outcome", count(s.urls),
+			count(s.hosts)),
 	}
 }

@@ -122,7 +122,8 @@ func newRound(n int, shuffled bool) *round {
 		r.slots.Host(r.slots.HostOf(origins[i])).Bind(0, hostslots.Place{Addr: addrOf(i)})
 	}
 	if shuffled {
-		rand.New(rand.NewPCG(1, 2)).Shuffle(n, func(i, k int) { origins[i], origins[k] = origins[k], origins[i] })
+		rand.New(rand.NewPCG(1, 2)).Shuffle(n,
+			func(i, k int) { origins[i], origins[k] = origins[k], origins[i] })
 	}
 	for _, o := range origins {
 		r.offer(o)

@@ -47,7 +47,8 @@ func TestNamesAndNumbers(t *testing.T) {
 }
 
 func TestURLsAreInNormalForm(t *testing.T) {
-	for _, text := range [][]byte{appendAddrURL(nil, 1_234_567, 10_000), appendNameURL(nil, 999_999, 99_999)} {
+	for _, text := range [][]byte{appendAddrURL(nil, 1_234_567, 10_000),
+		appendNameURL(nil, 999_999, 99_999)} {
 		u, err := weburl.Parse(text)
 		if err != nil || string(u.Text()) != string(text) {
 			t.Errorf("%s is read as %s, %v", text, u.Text(), err)
@@ -84,7 +85,8 @@ func TestDNSServer(t *testing.T) {
 func FuzzDNSAnswer(f *testing.F) {
 	name := dnsmessage.MustNewName(hostName(5) + ".")
 	for _, kind := range []dnsmessage.Type{dnsmessage.TypeA, dnsmessage.TypeAAAA} {
-		m := dnsmessage.Message{Questions: []dnsmessage.Question{{Name: name, Type: kind, Class: dnsmessage.ClassINET}}}
+		m := dnsmessage.Message{Questions: []dnsmessage.Question{{Name: name, Type: kind,
+			Class: dnsmessage.ClassINET}}}
 		query, err := m.Pack()
 		if err != nil {
 			f.Fatal(err)
@@ -160,7 +162,8 @@ func TestIndexOffersEachURLOnce(t *testing.T) {
 
 func TestSpiderNotesWhatIsLate(t *testing.T) {
 	s := &spider{Gap: time.Second, timing: true}
-	line := protocol.AppendFetch(nil, protocol.Trans{Slot: 1}, []byte("7"), addrOf(9), []byte("http://a.example/"))
+	line := protocol.AppendFetch(nil, protocol.Trans{Slot: 1}, []byte("7"), addrOf(9),
+		[]byte("http://a.example/"))
 	other := protocol.AppendFetch(nil, protocol.Trans{Slot: 2}, []byte("8"), addrOf(70_000),
 		[]byte("http://b.example/"))
 	for _, n := range []struct {
@@ -186,7 +189,8 @@ func TestRoundGoesThroughAllSlots(t *testing.T) {
 			t.Fatal(err)
 		}
 		if c := r.slots.Counts(); c.Held != 100 || c.Used != 100 || r.next != 350 {
-			t.Errorf("shuffled %v: %d held, %d slots, %d offered; want 100, 100, 350", shuffled, c.Held, c.Used, r.next)
+			t.Errorf("shuffled %v: %d held, %d slots, %d offered; want 100, 100, 350", shuffled,
+				c.Held, c.Used, r.next)
 		}
 	}
 }
@@ -246,7 +250,8 @@ func TestSmallCrawlsStop(t *testing.T) {
 			d.ask("stop", "c3", &stopped)); err != nil {
 			t.Fatal(err)
 		}
-		if info.Spread.Count != infoCalls || info.Purged != 0 || stopped.Spread.Count != 1 || stopped.Purged == 0 {
+		if info.Spread.Count != infoCalls || info.Purged != 0 || stopped.Spread.Count != 1 ||
+			stopped.Purged == 0 {
 			t.Errorf("%s: info %+v, stop %+v", kind, info, stopped)
 		}
 		if err := stop(); err != nil {
@@ -294,7 +299,8 @@ func TestSmallScaleOut(t *testing.T) {
 	if s.took <= 0 || s.byDaemons <= 0 || s.bySpiders <= 0 || s.byRedis.ran <= 0 {
 		t.Errorf("%+v: something took no time", s)
 	}
-	if r := s.row(s.rate()); !strings.HasSuffix(r.what, "daemons: 2") || !strings.HasPrefix(r.beside, "1.00 of") {
+	if r := s.row(s.rate()); !strings.HasSuffix(r.what, "daemons: 2") ||
+		!strings.HasPrefix(r.beside, "1.00 of") {
 		t.Errorf("row = %v", r)
 	}
 }
@@ -353,7 +359,8 @@ func startChild(t *testing.T, b *bench, role string, job, ready any) *child {
 }
 
 func TestJobsSurviveTheirJourney(t *testing.T) {
-	job := daemon{Slots: 1, PerSec: 0.5, MaxInFlight: 2, Batch: 3, Index: "http://x", DNS: "y", URLs: 4, Hosts: 5}
+	job := daemon{Slots: 1, PerSec: 0.5, MaxInFlight: 2, Batch: 3, Index: "http://x", DNS: "y",
+		URLs: 4, Hosts: 5}
 	text, err := json.Marshal(&job)
 	if err != nil {
 		t.Fatal(err)
@@ -374,8 +381,10 @@ func TestIdleDaemonHoldsWhatItIsGiven(t *testing.T) {
 		t.Fatal(err)
 	}
 	var s urlserver.Status
-	if err := d.ask("status", "", &s); err != nil || s.Slots.Used != 20 || s.Sent != 0 || len(s.Spiders) != 1 {
-		t.Errorf("%d slots used, %d sent, %d spiders, %v; want 20, 0, 1", s.Slots.Used, s.Sent, len(s.Spiders), err)
+	if err := d.ask("status", "", &s); err != nil || s.Slots.Used != 20 || s.Sent != 0 ||
+		len(s.Spiders) != 1 {
+		t.Errorf("%d slots used, %d sent, %d spiders, %v; want 20, 0, 1", s.Slots.Used, s.Sent,
+			len(s.Spiders), err)
 	}
 	if _, err := usages([]*child{d, d}); err != nil {
 		t.Error(err)

@@ -26,7 +26,8 @@ func takeThroughput(ctx context.Context, b *bench) (rows []row, err error) {
 			return rows, err
 		}
 		rows = append(rows, row{
-			what:   fmt.Sprintf("URLs/s to spiders over TCP: %s hosts, spiders: %d", count(c.hosts), c.spiders),
+			what: fmt.Sprintf("URLs/s to spiders over TCP: %s hosts, spiders: %d", count(c.hosts),
+				c.spiders),
 			target: "≥ " + count(throughTarget),
 			measured: fmt.Sprintf("%s (CPU a URL: daemon %d ns, spider %d ns)",
 				count(got.rate()), got.daemon.Nanoseconds()/throughURLs, got.CPU.Nanoseconds()/throughURLs),
@@ -60,7 +61,8 @@ func throughWire(ctx context.Context, b *bench, hosts int) (t through, err error
 
 func throughDaemon(ctx context.Context, b *bench, hosts, spiders int) (t through, err error) {
 	var addr string
-	job := daemon{Slots: hosts, PerSec: 1e6, MaxInFlight: 10_000, Batch: 10_000, URLs: throughURLs, Hosts: hosts}
+	job := daemon{Slots: hosts, PerSec: 1e6, MaxInFlight: 10_000, Batch: 10_000, URLs: throughURLs,
+		Hosts: hosts}
 	d, err := b.start(ctx, "daemon", &job, &addr)
 	if err != nil {
 		return t, err

@@ -54,7 +54,8 @@ func takeViewers(ctx context.Context, b *bench) (rows []row, err error) {
 	return []row{{
 		what:     fmt.Sprintf("CPU of %d dashboards open on %s slots", viewers, count(idleHosts)),
 		target:   fmt.Sprintf("≤ %.2f s/s", viewersTarget),
-		measured: fmt.Sprintf("%.4f s/s", cost), met: judge(cost <= viewersTarget && perSecond <= streamTarget),
+		measured: fmt.Sprintf("%.4f s/s", cost), met: judge(cost <= viewersTarget &&
+			perSecond <= streamTarget),
 		beside: fmt.Sprintf("none open: %.5f s/s", alone[0]),
 		how: fmt.Sprintf("user and system time of the daemon's process over %v while nothing is due, "+
 			"with and without clients that read /api/live; %.1f KB/s for each",

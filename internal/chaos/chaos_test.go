@@ -83,8 +83,9 @@ func newRig(t *testing.T) *rig {
 	}
 	t.Logf("seed %d", *seed)
 	r := &rig{
-		t: t, rnd: rand.New(rand.NewPCG(*seed, 0)), bin: build(t), dir: t.TempDir(), happened: map[string]int{},
-		lease: 4 * time.Second, penalty: time.Second, janitor: time.Second, takes: 300 * time.Millisecond,
+		t: t, rnd: rand.New(rand.NewPCG(*seed, 0)), bin: build(t), dir: t.TempDir(),
+		happened: map[string]int{},
+		lease:    4 * time.Second, penalty: time.Second, janitor: time.Second, takes: 300 * time.Millisecond,
 		site: limits{gap: time.Second, open: 1}, address: limits{gap: 500 * time.Millisecond, open: 2},
 		cap: limits{perSec: 40, open: 16},
 	}
@@ -130,7 +131,8 @@ func (r *rig) launch() {
 		r.daemons = append(r.daemons, r.newDaemon(n))
 		urls := map[string]string{}
 		r.proxies = append(r.proxies, startProxy(r.t, r.dials(n), r.listens(n),
-			func(line []byte) { r.oracle.sent(line, urls) }, func(line []byte) { r.oracle.answered(line, urls) }))
+			func(line []byte) { r.oracle.sent(line, urls) },
+			func(line []byte) { r.oracle.answered(line, urls) }))
 		for i := range spidersEach {
 			r.spiders = append(r.spiders, r.newSpider(n, i))
 		}
@@ -229,7 +231,8 @@ func (r *rig) judge(left int) {
 	r.oracle.judgeCap(network, len(r.daemons))
 	r.oracle.mu.Lock()
 	defer r.oracle.mu.Unlock()
-	r.t.Logf("%d requests to the shared network, %d answers with Retry-After", len(r.oracle.left[network.name]),
+	r.t.Logf("%d requests to the shared network, %d answers with Retry-After",
+		len(r.oracle.left[network.name]),
 		r.oracle.refused)
 	f := &r.oracle.faults
 	for _, text := range f.first {

@@ -29,7 +29,8 @@ func newWorld(net byte, hosts int) *world {
 		w.hosts = append(w.hosts, fmt.Sprintf("h%d.chaos.test", i))
 	}
 	for i := range max(hosts/2, turns) {
-		w.addrs = append(w.addrs, netip.AddrFrom4([4]byte{127, net, byte(1 + i/250 + i%2*128), byte(1 + i%250)}))
+		w.addrs = append(w.addrs, netip.AddrFrom4([4]byte{127, net, byte(1 + i/250 + i%2*128),
+			byte(1 + i%250)}))
 	}
 	return w
 }

@@ -103,7 +103,8 @@ func TestEtcd(t *testing.T) {
 		s := &process{t: t, name: fmt.Sprintf("service%d", i),
 			log: filepath.Join(r.dir, fmt.Sprintf("service%d.log", i))}
 		s.args = func() []string {
-			return []string{bin + "hostreservation", "serve", "--listen", addr, "--store", "etcd", "--addrs", clients,
+			return []string{bin + "hostreservation", "serve", "--listen", addr, "--store", "etcd",
+				"--addrs", clients,
 				"--penalty", r.penalty.String(), "--janitor", r.janitor.String()}
 		}
 		r.others = append(r.others, s)

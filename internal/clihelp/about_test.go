@@ -13,10 +13,12 @@ func TestVersionOf(t *testing.T) {
 	}{
 		{name: "nothing known", want: "urlserver (devel) (no revision) (unknown Go)"},
 		{name: "released", info: debug.BuildInfo{GoVersion: "go1.26.0", Main: debug.Module{Version: "v1.2.3"},
-			Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "false"}}},
+			Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"},
+				{Key: "vcs.modified", Value: "false"}}},
 			want: "urlserver v1.2.3 abc go1.26.0"},
 		{name: "modified", info: debug.BuildInfo{GoVersion: "go1.26.0",
-			Settings: []debug.BuildSetting{{Key: "vcs.modified", Value: "true"}, {Key: "vcs.revision", Value: "abc"}}},
+			Settings: []debug.BuildSetting{{Key: "vcs.modified", Value: "true"},
+				{Key: "vcs.revision", Value: "abc"}}},
 			want: "urlserver (devel) abc+modified go1.26.0"},
 	} {
 		if got := versionOf("urlserver", &c.info); got != c.want {

@@ -48,7 +48,8 @@ type crawl struct {
 
 // newCrawl opens the sockets and starts nothing. It takes over f; run or close closes it. The
 // caller passes the context that it returns to run.
-func newCrawl(ctx context.Context, f *webServers, w *web, perSec float64, log zerolog.Logger) (context.Context,
+func newCrawl(ctx context.Context, f *webServers, w *web, perSec float64,
+	log zerolog.Logger) (context.Context,
 	*crawl, error) {
 	c := &crawl{web: w, webServers: f, perSec: perSec, log: log, plan: expectedCrawl(w),
 		oracle: newOracle(w, gapOf(perSec))}

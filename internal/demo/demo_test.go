@@ -37,7 +37,8 @@ func TestSyntheticWeb(t *testing.T) {
 		t.Fatalf("%v\n%s%s", err, &out, &progress.Buffer)
 	}
 	for _, want := range []string{
-		"20 hosts on 6 addresses", "done 200", "done 301", "done 404", "done 429", "done 503", "robots", "dns",
+		"20 hosts on 6 addresses", "done 200", "done 301", "done 404", "done 429", "done 503",
+		"robots", "dns",
 		"politeness was kept; each reachable page was fetched once, and nothing else",
 	} {
 		if !strings.Contains(out.String(), want) {
@@ -178,7 +179,8 @@ func TestInterrupted(t *testing.T) {
 	var out bytes.Buffer
 	build := func(port uint16) (*web, error) {
 		w, err := smallWeb(port)
-		w.names["docs.test"].site = cutting{site: w.names["docs.test"].site, asked: new(atomic.Int64), cut: cancel}
+		w.names["docs.test"].site = cutting{site: w.names["docs.test"].site,
+			asked: new(atomic.Int64), cut: cancel}
 		return w, err
 	}
 	err := demonstrate(ctx, syntheticAddrs, build, testPerSec, testAt, &out, io.Discard)
@@ -235,7 +237,8 @@ func TestStuck(t *testing.T) {
 		w := newWeb("", 8000, nil)
 		l, err := newRecordingIndex(ctx, w, func() {})
 		must(t, err)
-		c := &crawl{web: w, oracle: newOracle(w, time.Second), docIndex: l, perSec: 1, end: end, began: time.Now()}
+		c := &crawl{web: w, oracle: newOracle(w, time.Second), docIndex: l, perSec: 1, end: end,
+			began: time.Now()}
 		c.watch(ctx, newScreen(io.Discard))
 		if err := context.Cause(ctx); !errors.Is(err, errStuck) {
 			t.Errorf("ended by %v, want stuck", err)
@@ -270,7 +273,8 @@ func TestCommand(t *testing.T) {
 		name, want string
 		args       []string
 	}{
-		{name: "no rate", args: []string{"--per-sec", "0"}, want: "--per-sec 0: has to be above 0 and at most 1000"},
+		{name: "no rate", args: []string{"--per-sec", "0"},
+			want: "--per-sec 0: has to be above 0 and at most 1000"},
 		{name: "not a number", args: []string{"--per-sec", "NaN"}, want: "has to be above 0"},
 		{name: "too fast", args: []string{"--per-sec", "1001"}, want: "at most 1000"},
 		{name: "no folder", args: []string{"missing"}, want: "folder missing: "},
@@ -282,7 +286,8 @@ func TestCommand(t *testing.T) {
 			cmd.SetArgs(test.args)
 			cmd.SetOut(io.Discard)
 			cmd.SetErr(io.Discard)
-			if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), test.want) {
+			if err := cmd.ExecuteContext(t.Context()); err == nil ||
+				!strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want %q", err, test.want)
 			}
 		})

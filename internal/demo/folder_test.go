@@ -97,7 +97,8 @@ func TestFolder(t *testing.T) {
 	for _, test := range tests {
 		a := f.answer(test.target)
 		if a.status != test.status || a.location != test.location {
-			t.Errorf("%s: %d to %q, want %d to %q", test.target, a.status, a.location, test.status, test.location)
+			t.Errorf("%s: %d to %q, want %d to %q", test.target, a.status, a.location, test.status,
+				test.location)
 		}
 		if test.kind != "" && a.kind != test.kind {
 			t.Errorf("%s: kind %q, want %q", test.target, a.kind, test.kind)
@@ -128,7 +129,9 @@ func TestFolderList(t *testing.T) {
 }
 
 func TestFolderRobots(t *testing.T) {
-	f, err := openFolder(tree(t, map[string]string{"robots.txt": "User-agent: *\nDisallow: /no\nCrawl-delay: 2\n"}))
+	f, err := openFolder(tree(t, map[string]string{
+		"robots.txt": "User-agent: *\nDisallow: /no\nCrawl-delay: 2\n",
+	}))
 	must(t, err)
 	if !f.forbids("/no.html") || f.forbids("/yes.html") || f.delay() != 2*time.Second {
 		t.Errorf("/no.html %t, /yes.html %t, delay %v; want true, false, 2s", f.forbids("/no.html"),
@@ -148,7 +151,8 @@ func TestOpenFolderFails(t *testing.T) {
 // FuzzFolder requests any path. The answer must never be a file outside the folder, unless a link
 // leads there.
 func FuzzFolder(f *testing.F) {
-	site, err := openFolder(tree(f, map[string]string{"index.html": "in", "sub/x.html": "in", "sub/y/z.html": "in"}))
+	site, err := openFolder(tree(f, map[string]string{"index.html": "in", "sub/x.html": "in",
+		"sub/y/z.html": "in"}))
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -83,7 +83,8 @@ func TestOracleCountsFromTheDaemon(t *testing.T) {
 	r.get(30*ms, "a.test", "/1")
 	rows := r.rows()
 	if rows[0].late != 1 || rows[0].broken != 0 || rows[0].longest != 70*ms {
-		t.Errorf("late %d, broken %d, longest %v; want 1, 0, 70ms", rows[0].late, rows[0].broken, rows[0].longest)
+		t.Errorf("late %d, broken %d, longest %v; want 1, 0, 70ms", rows[0].late, rows[0].broken,
+			rows[0].longest)
 	}
 }
 
@@ -115,7 +116,8 @@ func TestJudge(t *testing.T) {
 		{name: "twice, ended early", want: map[string]int{a: 1, b: 1}, seen: []string{"/", "/"},
 			early: true, repeated: 1},
 		{name: "stray", want: map[string]int{a: 1}, seen: []string{"/", "/b", "/b"}, stray: 1},
-		{name: "another query is another page", want: map[string]int{a: 1}, seen: []string{"/?"}, missed: 1, stray: 1},
+		{name: "another query is another page", want: map[string]int{a: 1}, seen: []string{"/?"},
+			missed: 1, stray: 1},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -124,7 +126,8 @@ func TestJudge(t *testing.T) {
 				r.requests["http://a.test"+target]++
 			}
 			v := r.judge(plan{requests: test.want}, !test.early)
-			if v.missed.count != test.missed || v.repeated.count != test.repeated || v.stray.count != test.stray {
+			if v.missed.count != test.missed || v.repeated.count != test.repeated ||
+				v.stray.count != test.stray {
 				t.Errorf("missed %q, repeated %q, stray %q; want %d, %d, %d",
 					v.missed.first, v.repeated.first, v.stray.first, test.missed, test.repeated, test.stray)
 			}
@@ -141,7 +144,8 @@ func TestFaultsList(t *testing.T) {
 		f.addf("fault %d", i)
 	}
 	got := f.list("bad")
-	if !strings.HasPrefix(got, "bad (12):\n  fault 0\n") || !strings.HasSuffix(got, "  fault 9\n  and 2 more\n") {
+	if !strings.HasPrefix(got, "bad (12):\n  fault 0\n") ||
+		!strings.HasSuffix(got, "  fault 9\n  and 2 more\n") {
 		t.Errorf("twelve faults: %q", got)
 	}
 }

@@ -87,7 +87,8 @@ func (p *pace) judge(at time.Time) (fault string) {
 		p.late++
 	default:
 		p.broken++
-		return fmt.Sprintf("asked %v after the request before, %v is allowed", round(now.seen), round(now.allowed))
+		return fmt.Sprintf("asked %v after the request before, %v is allowed", round(now.seen),
+			round(now.allowed))
 	}
 	return ""
 }

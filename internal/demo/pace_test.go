@@ -31,8 +31,10 @@ func TestPace(t *testing.T) {
 		{name: "one request has no gap", steps: []step{{at: 0}}},
 		{name: "kept", steps: []step{{at: 0}, {at: 100 * ms}, {at: 210 * ms}},
 			tight: pair{100 * ms, 100 * ms, 100 * ms}},
-		{name: "within tolerance", steps: []step{{at: 0}, {at: 98 * ms}}, tight: pair{98 * ms, 98 * ms, 100 * ms}},
-		{name: "too early", steps: []step{{at: 0}, {at: 97 * ms}}, broken: 1, tight: pair{97 * ms, 97 * ms, 100 * ms}},
+		{name: "within tolerance", steps: []step{{at: 0}, {at: 98 * ms}},
+			tight: pair{98 * ms, 98 * ms, 100 * ms}},
+		{name: "too early", steps: []step{{at: 0}, {at: 97 * ms}}, broken: 1,
+			tight: pair{97 * ms, 97 * ms, 100 * ms}},
 		{name: "each too early", steps: []step{{at: 0}, {at: 50 * ms}, {at: 90 * ms}}, broken: 2,
 			tight: pair{40 * ms, 40 * ms, 100 * ms}},
 		{name: "the one before was late", steps: []step{{at: 0, late: 40 * ms}, {at: 60 * ms}}, late: 1,
@@ -42,8 +44,9 @@ func TestPace(t *testing.T) {
 		{name: "being late itself is no excuse", steps: []step{{at: 0}, {at: 60 * ms, late: 50 * ms}},
 			broken: 1, tight: pair{60 * ms, 60 * ms, 100 * ms}},
 		{name: "Crawl-delay from its host's first page on",
-			steps: []step{{at: 0}, {at: 100 * ms}, {at: 250 * ms, delay: 200 * ms}, {at: 350 * ms}}, broken: 2,
-			tight: pair{100 * ms, 100 * ms, 200 * ms}},
+			steps:  []step{{at: 0}, {at: 100 * ms}, {at: 250 * ms, delay: 200 * ms}, {at: 350 * ms}},
+			broken: 2,
+			tight:  pair{100 * ms, 100 * ms, 200 * ms}},
 		{name: "the longest Crawl-delay holds", steps: []step{{at: 0, delay: 200 * ms},
 			{at: 300 * ms, delay: 300 * ms}, {at: 500 * ms, delay: 200 * ms}}, broken: 1,
 			tight: pair{200 * ms, 200 * ms, 300 * ms}},
@@ -63,7 +66,8 @@ func TestPace(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			p := pace{gap: 100 * ms}
 			faults := play(&p, test.steps)
-			if p.broken != test.broken || p.late != test.late || p.over != test.over || p.tight != test.tight {
+			if p.broken != test.broken || p.late != test.late || p.over != test.over ||
+				p.tight != test.tight {
 				t.Errorf("broken %d, late %d, over %d, tight %v; want %d, %d, %d, %v",
 					p.broken, p.late, p.over, p.tight, test.broken, test.late, test.over, test.tight)
 			}
@@ -79,7 +83,8 @@ func play(p *pace, steps []step) (faults []string) {
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for _, s := range steps {
 		at := start.Add(s.at)
-		if fault := p.arrive(arrival{at: at, left: at.Add(-s.late), delay: s.delay, page: true}); fault != "" {
+		if fault := p.arrive(arrival{at: at, left: at.Add(-s.late), delay: s.delay,
+			page: true}); fault != "" {
 			faults = append(faults, fault)
 		}
 		if s.open {

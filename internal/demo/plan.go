@@ -21,7 +21,8 @@ type plan struct {
 
 // expectedCrawl follows all links from w's seeds.
 func expectedCrawl(w *web) plan {
-	k := walker{web: w, met: map[*host]bool{}, plan: plan{ends: map[string]docindex.Kind{}, requests: map[string]int{}}}
+	k := walker{web: w, met: map[*host]bool{}, plan: plan{ends: map[string]docindex.Kind{},
+		requests: map[string]int{}}}
 	for _, seed := range w.seeds {
 		k.meet(seed)
 	}

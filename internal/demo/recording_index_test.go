@@ -37,7 +37,8 @@ func end(t *testing.T, l *recordingIndex, kind docindex.Kind, status, most int) 
 	must(t, l.Candidates(t.Context(), most, nil, &b))
 	var o docindex.Outcomes
 	for i := range b.Len() {
-		o.Add(docindex.Outcome{DocID: b.At(i).DocID, URL: b.At(i).URL, Kind: kind, Status: status, Attempts: 1})
+		o.Add(docindex.Outcome{DocID: b.At(i).DocID, URL: b.At(i).URL, Kind: kind, Status: status,
+			Attempts: 1})
 	}
 	must(t, l.Outcomes(t.Context(), &o))
 }
@@ -77,7 +78,8 @@ func TestNothingIsLeft(t *testing.T) {
 		t.Errorf("finished %d times after %d documents, want once after 3", *finished, l.ended())
 	}
 	ends, count := l.countEnds()
-	if want := []ending{{docindex.Done, 200}, {docindex.Robots, 0}}; !slices.Equal(ends, want) || count[want[0]] != 2 {
+	if want := []ending{{docindex.Done, 200}, {docindex.Robots, 0}}; !slices.Equal(ends, want) ||
+		count[want[0]] != 2 {
 		t.Errorf("countEnds = %v, %v", ends, count)
 	}
 }
@@ -110,7 +112,8 @@ func TestRecordingIndexJudge(t *testing.T) {
 		{name: "as planned", want: map[string]docindex.Kind{a: docindex.Done}},
 		{name: "another outcome", want: map[string]docindex.Kind{a: docindex.Robots}, wrong: 1},
 		{name: "none", want: map[string]docindex.Kind{a: docindex.Done, b: docindex.Done}, wrong: 1},
-		{name: "none, ended early", want: map[string]docindex.Kind{a: docindex.Done, b: docindex.Done}, early: true},
+		{name: "none, ended early", want: map[string]docindex.Kind{a: docindex.Done,
+			b: docindex.Done}, early: true},
 		{name: "not linked", want: map[string]docindex.Kind{}, wrong: 1},
 	}
 	for _, test := range tests {

@@ -108,7 +108,8 @@ func table(b *strings.Builder, rows []row) {
 		if r.tight.allowed > 0 {
 			seen, left, allowed = seconds(r.tight.seen), seconds(r.tight.left), r.tight.allowed
 		}
-		fmt.Fprintf(t, "%v\t%d\t%d\t%s\t%s\t%s\t%d\n", r.addr, r.hosts, r.pages, seconds(allowed), left, seen, r.most)
+		fmt.Fprintf(t, "%v\t%d\t%d\t%s\t%s\t%s\t%d\n", r.addr, r.hosts, r.pages, seconds(allowed),
+			left, seen, r.most)
 	}
 	t.Flush()
 }

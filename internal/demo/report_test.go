@@ -119,7 +119,8 @@ func TestConclude(t *testing.T) {
 		{name: "interrupted", err: context.Canceled, want: "demo: interrupted"},
 		{name: "failed", r: result{problems: 1}, err: errBroken, want: "demo: broken"},
 		{name: "failed at its end", r: result{whole: true}, err: errBroken, want: "demo: broken"},
-		{name: "stuck", err: errStuck, want: "demo: stuck: documents are left, and none has ended for too long"},
+		{name: "stuck", err: errStuck,
+			want: "demo: stuck: documents are left, and none has ended for too long"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -164,7 +165,8 @@ func TestSettings(t *testing.T) {
 	c := finishedCrawl(t)
 	c.names, c.perSec = s, 12.5
 	cfg := c.settings()
-	if cfg.ReqHostPerSec != 12.5 || cfg.ReqHostConcurrent != 1 || !cfg.Robots.Enabled || cfg.Robots.UserAgent != agent {
+	if cfg.ReqHostPerSec != 12.5 || cfg.ReqHostConcurrent != 1 || !cfg.Robots.Enabled ||
+		cfg.Robots.UserAgent != agent {
 		t.Errorf("settings %+v", cfg)
 	}
 	if len(cfg.Resolver.Servers) != 1 || cfg.Resolver.Servers[0] != s.addr() {

@@ -77,7 +77,8 @@ func (m *maker) ruled() {
 	rules.robots("User-agent: *", "Disallow: /", "",
 		"User-agent: otherbot", "User-agent: "+agent, "Disallow: /private/", "Allow: /private/open/",
 		"Disallow: /*.pdf$",
-		"Disallow: /search?", "Allow: /search?q=all$", "Disallow: /*/draft", "Disallow: /caf%C3%A9/", "this is no line")
+		"Disallow: /search?", "Allow: /search?q=all$", "Disallow: /*/draft",
+		"Disallow: /caf%C3%A9/", "this is no line")
 	rules.forbid("/private/", "/private/1.html", "/private/opening.html", "/files/a.pdf", "/search?q=1",
 		"/search?q=all&page=2",
 		"/x/draft-1.html", "/caf%C3%A9/menu.html")
@@ -156,13 +157,15 @@ func (m *maker) traps(s *syntheticSite) {
 	s.front("/based/page.html", page("Based", `<base href="/other/place/">`+link("x.html")))
 	s.add("/other/place/x.html", page("X", ""))
 	s.add("/based/x.html", page("Trap", ""))
-	s.front("/refresh.html", page("Refresh", `<meta http-equiv="refresh" content="0; url='/refreshed.html'">`))
+	s.front("/refresh.html", page("Refresh",
+		`<meta http-equiv="refresh" content="0; url='/refreshed.html'">`))
 	s.add("/refreshed.html",
 		page("Refreshed", `<iframe src="framed.html"></iframe><map><area href="/area.html"></map>`))
 	s.add("/framed.html", page("Framed", ""))
 	s.add("/area.html", page("Area", link("/häuser/größe.html?ü=ß")))
 	s.add("/h%C3%A4user/gr%C3%B6%C3%9Fe.html?%C3%BC=%C3%9F", page("Umlauts", ""))
-	s.front("/links.txt", answer{status: http.StatusOK, kind: "text/plain", body: []byte(link("/trap/text.html"))})
+	s.front("/links.txt", answer{status: http.StatusOK, kind: "text/plain",
+		body: []byte(link("/trap/text.html"))})
 	for _, kind := range []string{"meta", "header", "rel", "text"} {
 		s.add("/trap/"+kind+".html", page("Trap", ""))
 	}

@@ -38,7 +38,8 @@ func TestSend(t *testing.T) {
 			head: map[string]string{"Content-Type": "text/html", "Content-Length": "3"}},
 		{name: "empty", a: answer{status: 200, kind: "text/plain"},
 			head: map[string]string{"Content-Type": "text/plain", "Content-Length": "0"}},
-		{name: "redirect", a: goTo(308, "/x"), head: map[string]string{"Location": "/x", "Content-Length": "0"}},
+		{name: "redirect", a: goTo(308, "/x"), head: map[string]string{"Location": "/x",
+			"Content-Length": "0"}},
 		{name: "later", a: tryLater(503, 7), head: map[string]string{"Retry-After": "7",
 			"Content-Type": "text/plain", "Content-Length": "20"}, body: "Service Unavailable\n"},
 		{name: "tagged", a: answer{status: 200, robotsTag: "nofollow", body: []byte("x")},
@@ -99,7 +100,8 @@ func startWebServers(t *testing.T, sites map[string]site) (get func(ctx context.
 		}
 	})
 	return func(ctx context.Context, host, target string) (int, string, error) {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, origin(loopback(1).String(), f.port)+target, nil)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet,
+			origin(loopback(1).String(), f.port)+target, nil)
 		must(t, err)
 		req.Host = strings.TrimPrefix(origin(host, f.port), "http://")
 		resp, err := client.Do(req)

@@ -8,7 +8,8 @@ import (
 
 // An address is looked at as the network that it is of, however the listener writes it.
 func TestAdmissionAllows(t *testing.T) {
-	a := admission{networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fe80::/10")}}
+	a := admission{networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"),
+		netip.MustParsePrefix("fe80::/10")}}
 	for ip, want := range map[string]bool{
 		"10.1.2.3": true, "11.0.0.1": false, "::ffff:10.1.2.3": true, "::ffff:11.0.0.1": false,
 		"fe80::1": true, "fd00::1": false,

@@ -107,7 +107,8 @@ func TestIdleConnectionsEnd(t *testing.T) {
 
 func client(t *testing.T, l *pipes) *grpc.ClientConn {
 	t.Helper()
-	conn, err := grpc.NewClient("passthrough:///test", grpc.WithTransportCredentials(insecure.NewCredentials()),
+	conn, err := grpc.NewClient("passthrough:///test",
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return l.dial(), nil }))
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +142,8 @@ func TestHeadersAreBounded(t *testing.T) {
 	bounded(t, func(t *testing.T, l *pipes) {
 		conn := client(t, l)
 		defer conn.Close()
-		for n, want := range map[int]codes.Code{netguard.MaxHeader / 2: codes.OK, netguard.MaxHeader: codes.Internal} {
+		for n, want := range map[int]codes.Code{netguard.MaxHeader / 2: codes.OK,
+			netguard.MaxHeader: codes.Internal} {
 			ctx := metadata.AppendToOutgoingContext(t.Context(), "long", strings.Repeat("x", n))
 			_, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{})
 			if status.Code(err) != want {

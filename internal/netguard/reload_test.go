@@ -110,7 +110,8 @@ func replace(t *testing.T, file string, data []byte) {
 func TestWatchAfterReload(t *testing.T) {
 	own, other := certstest.New(t), certstest.New(t)
 	synctest.Test(t, func(t *testing.T) {
-		s, err := netguard.LoadServerTLS(netguard.ServerFiles{Setting: "spider.tls_", Cert: own.Cert, Private: own.Key})
+		s, err := netguard.LoadServerTLS(netguard.ServerFiles{Setting: "spider.tls_",
+			Cert: own.Cert, Private: own.Key})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -48,7 +48,8 @@ func greet(t *testing.T, s *netguard.ServerTLS, client *tls.Config) error {
 
 func TestReload(t *testing.T) {
 	first, second := certstest.New(t), certstest.New(t)
-	s, err := netguard.LoadServerTLS(netguard.ServerFiles{Setting: "spider.tls_", Cert: first.Cert, Private: first.Key})
+	s, err := netguard.LoadServerTLS(netguard.ServerFiles{Setting: "spider.tls_", Cert: first.Cert,
+		Private: first.Key})
 	if err != nil {
 		t.Fatal(err)
 	}

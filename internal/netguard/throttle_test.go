@@ -166,7 +166,8 @@ func echo(_ any, stream grpc.ServerStream) error {
 
 func caller(t *testing.T, p *pipes, token string) *grpc.ClientConn {
 	t.Helper()
-	conn, err := grpc.NewClient("passthrough:///test", grpc.WithTransportCredentials(insecure.NewCredentials()),
+	conn, err := grpc.NewClient("passthrough:///test",
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithPerRPCCredentials(netguard.Bearer(token)),
 		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return p.dial(), nil }))
 	if err != nil {

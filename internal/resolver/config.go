@@ -69,11 +69,13 @@ func (c Config) validate() error {
 		}
 	}
 	check(c.Timeout >= 0, "timeout %v: must not be negative", c.Timeout)
-	check(c.Attempts >= 0 && c.Attempts <= maxAttempts, "attempts %d: must be 0 to %d", c.Attempts, maxAttempts)
+	check(c.Attempts >= 0 && c.Attempts <= maxAttempts, "attempts %d: must be 0 to %d", c.Attempts,
+		maxAttempts)
 	check(c.Concurrency >= 0 && c.Concurrency <= maxConcurrent, "concurrency %d: must be 0 to %d",
 		c.Concurrency, maxConcurrent)
 	check(c.MinTTL >= 0, "min TTL %v: must not be negative", c.MinTTL)
-	check(c.MaxTTL == 0 || c.MaxTTL >= c.MinTTL, "max TTL %v: must not be below min TTL %v", c.MaxTTL, c.MinTTL)
+	check(c.MaxTTL == 0 || c.MaxTTL >= c.MinTTL, "max TTL %v: must not be below min TTL %v",
+		c.MaxTTL, c.MinTTL)
 	check(c.NegativeTTL >= 0, "negative TTL %v: must not be negative", c.NegativeTTL)
 	check(len(c.Servers) <= maxServers, "%d servers: at most %d", len(c.Servers), maxServers)
 	switch c.Family {
@@ -109,7 +111,8 @@ func parseServer(s string) (netip.AddrPort, error) {
 	}
 	addr, err := netip.ParseAddrPort(s)
 	if err != nil || addr.Port() == 0 {
-		return addr, fmt.Errorf("server %q: must be ip:port, as in %q", s, net.JoinHostPort("192.0.2.53", "53"))
+		return addr, fmt.Errorf("server %q: must be ip:port, as in %q", s,
+			net.JoinHostPort("192.0.2.53", "53"))
 	}
 	return addr, nil
 }

@@ -53,7 +53,8 @@ func TestConfigDefaults(t *testing.T) {
 	if err != nil || len(addrs) == 0 {
 		t.Fatalf("servers %v, error %v", addrs, err)
 	}
-	if cfg.Timeout != 2*time.Second || cfg.Attempts != 3 || cfg.Concurrency != 256 || cfg.MaxTTL != 24*time.Hour {
+	if cfg.Timeout != 2*time.Second || cfg.Attempts != 3 || cfg.Concurrency != 256 ||
+		cfg.MaxTTL != 24*time.Hour {
 		t.Errorf("%+v", cfg)
 	}
 	cfg, _, err = Config{MinTTL: 48 * time.Hour}.complete()
@@ -92,7 +93,8 @@ func TestNameservers(t *testing.T) {
 			"y\noptions ndots:5", want: "[192.0.2.1:53 [2001:db8::1]:53]"},
 		{name: "zone", text: "nameserver fe80::1%eth0", want: "[[fe80::1%eth0]:53]"},
 		{name: "bad ones are left out",
-			text: "nameserver\nnameserver x\n;nameserver 192.0.2.2\nnameserver 192.0.2.3", want: "[192.0.2.3:53]"},
+			text: "nameserver\nnameserver x\n;nameserver 192.0.2.2\nnameserver 192.0.2.3",
+			want: "[192.0.2.3:53]"},
 		{name: "only bad ones", text: "nameserver x", want: "[127.0.0.1:53]"},
 	}
 	for _, tt := range tests {

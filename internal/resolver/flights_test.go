@@ -305,7 +305,8 @@ func TestLeavingWorkerLeavesNothing(t *testing.T) {
 	cfg.Concurrency = 1
 	r := start(t, cfg)
 	done := make(chan error, 1)
-	f := &flight{name: "a.example", waiters: []func(netip.Addr, error){func(_ netip.Addr, err error) { done <- err }}}
+	f := &flight{name: "a.example",
+		waiters: []func(netip.Addr, error){func(_ netip.Addr, err error) { done <- err }}}
 	r.mu.Lock()
 	r.workers = 1 // next has returned nil to it
 	r.flights[f.name] = f

@@ -81,7 +81,8 @@ func checkTrack(t *testing.T, track *track, raw []byte) {
 	reached := map[string]bool{"a.example.": true}
 	for range m.Answers {
 		for _, r := range m.Answers {
-			if c, ok := r.Body.(*dnsmessage.CNAMEResource); ok && reached[strings.ToLower(r.Header.Name.String())] {
+			if c, ok := r.Body.(*dnsmessage.CNAMEResource); ok &&
+				reached[strings.ToLower(r.Header.Name.String())] {
 				reached[strings.ToLower(c.CNAME.String())] = true
 			}
 		}
@@ -147,7 +148,8 @@ func FuzzName(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, host string) {
 		name := fold(host)
-		if folded, ok := appendFolded(nil, []byte(host)); ok != (len(name) <= maxName) || ok && string(folded) != name {
+		if folded, ok := appendFolded(nil, []byte(host)); ok != (len(name) <= maxName) || ok &&
+			string(folded) != name {
 			t.Fatalf("%q: fold %q, appendFolded %q, %v", host, name, folded, ok)
 		}
 		if checkName(name) != nil {

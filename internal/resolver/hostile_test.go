@@ -162,7 +162,8 @@ func TestFloodedPortIsGivenUp(t *testing.T) {
 	w, l := &worker{r: r, rng: testRNG(1)}, r.newLookup("a.example")
 	defer func() { w.port.drop(r) }()
 	if _, err := w.try(r.servers.list[0], l); !errors.Is(err, errStrays) || w.port.conn != nil {
-		t.Errorf("try = %v, and the port is kept: %v; want %v and no port", err, w.port.conn != nil, errStrays)
+		t.Errorf("try = %v, and the port is kept: %v; want %v and no port", err, w.port.conn != nil,
+			errStrays)
 	}
 	if h, err := w.try(r.servers.list[0], l); h != useful || err != nil {
 		t.Errorf("the next try = %v, %v; want an answer", h, err)
@@ -218,7 +219,8 @@ func TestQueriesAreHardToGuess(t *testing.T) {
 			}
 		}
 		opt := q.msg.IsEdns0()
-		if opt == nil || opt.UDPSize() != 1232 || !q.msg.RecursionDesired || q.msg.Question[0].Qclass != dns.ClassINET {
+		if opt == nil || opt.UDPSize() != 1232 || !q.msg.RecursionDesired ||
+			q.msg.Question[0].Qclass != dns.ClassINET {
 			t.Fatalf("query without EDNS of 1232 bytes, RD or class IN:\n%v", q.msg)
 		}
 	}
@@ -288,7 +290,8 @@ func TestHostileTCP(t *testing.T) {
 		{name: "cut again", tcp: func(q *request) { m := q.lie(); m.Truncated = true; q.answer(m) }},
 		{name: "empty", tcp: func(q *request) { q.send(nil) }},
 		{name: "noise", tcp: func(q *request) { q.send([]byte(strings.Repeat("\xff", 600))) }},
-		{name: "garbage after the question", tcp: func(q *request) { q.send(append(packed(q.lie())[:30], 0xc0)) }},
+		{name: "garbage after the question",
+			tcp: func(q *request) { q.send(append(packed(q.lie())[:30], 0xc0)) }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -141,7 +141,8 @@ func TestLocalNames(t *testing.T) {
 			want: "127.0.0.1"},
 		{name: "whatever is below it", host: "a.b.LocalHost.", allow: "127.0.0.0/8", want: "127.0.0.1"},
 		{name: "localhost, IPv6", host: "localhost", family: "ipv6", allow: "::1/128", want: "::1"},
-		{name: "localhost, IPv6 allowed only", host: "localhost", family: "any", allow: "::1/128", want: "::1"},
+		{name: "localhost, IPv6 allowed only", host: "localhost", family: "any", allow: "::1/128",
+			want: "::1"},
 		{name: "not below localhost", host: "notlocalhost", want: truth},
 	}
 	for _, tt := range tests {

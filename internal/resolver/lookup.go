@@ -141,7 +141,8 @@ func (l *lookup) conclude(cfg *Config) outcome {
 		}
 	}
 	if refused {
-		return outcome{kind: kindRefused, ttl: clamp(ttl, cfg.MinTTL, cfg.MaxTTL), err: l.fail(ErrRefused, nil)}
+		return outcome{kind: kindRefused, ttl: clamp(ttl, cfg.MinTTL, cfg.MaxTTL),
+			err: l.fail(ErrRefused, nil)}
 	}
 	ttl = clamp(ttl, min(briefly, cfg.NegativeTTL), cfg.NegativeTTL)
 	return outcome{kind: kindNoHost, ttl: ttl, err: l.fail(ErrNoHost, l.reason())}

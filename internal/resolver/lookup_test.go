@@ -20,7 +20,8 @@ const soa = "example. 900 IN SOA ns.example. hostmaster.example. 1 7200 3600 864
 func TestLookup(t *testing.T) {
 	chain := func(n int) (records []string) {
 		for i := range n {
-			records = append(records, "c"+strconv.Itoa(i)+".example. 60 IN CNAME c"+strconv.Itoa(i+1)+".example.")
+			records = append(records, "c"+strconv.Itoa(i)+".example. 60 IN CNAME "+
+				"c"+strconv.Itoa(i+1)+".example.")
 		}
 		return append(records, "c"+strconv.Itoa(n)+".example. 60 IN A 93.184.216.34")
 	}
@@ -54,9 +55,11 @@ func TestLookup(t *testing.T) {
 		{name: "ipv4 leaves IPv6 alone", family: "ipv4", records: []string{"a.example. 60 IN AAAA 2600::2"},
 			host: "a.example", wantErr: ErrNoHost},
 		{name: "IPv4-mapped AAAA is IPv4", family: "any",
-			records: []string{"a.example. 60 IN AAAA ::ffff:93.184.216.34"}, host: "a.example", want: "93.184.216.34"},
+			records: []string{"a.example. 60 IN AAAA ::ffff:93.184.216.34"}, host: "a.example",
+			want: "93.184.216.34"},
 		{name: "IPv4-mapped AAAA hides nothing", family: "any",
-			records: []string{"a.example. 60 IN AAAA ::ffff:127.0.0.1"}, host: "a.example", wantErr: ErrRefused},
+			records: []string{"a.example. 60 IN AAAA ::ffff:127.0.0.1"}, host: "a.example",
+			wantErr: ErrRefused},
 		{name: "refused ones are dropped", records: []string{"a.example. 60 IN A 10.1.2.3",
 			"a.example. 60 IN A 93.184.216.34"}, host: "a.example", want: "93.184.216.34"},
 		{name: "all refused", family: "any", records: []string{"a.example. 60 IN A 169.254.169.254",
@@ -199,7 +202,8 @@ func TestLookupTTL(t *testing.T) {
 		negative time.Duration
 		want     time.Duration
 	}{
-		{name: "the address's", records: []string{"a.example. 60 IN A 9.9.9.9"}, max: time.Hour, want: time.Minute},
+		{name: "the address's", records: []string{"a.example. 60 IN A 9.9.9.9"}, max: time.Hour,
+			want: time.Minute},
 		{name: "the least of the chain", records: []string{"a.example. 30 IN CNAME b.example.",
 			"b.example. 60 IN A 9.9.9.9"}, max: time.Hour, want: 30 * time.Second},
 		{name: "floor", records: []string{"a.example. 30 IN A 9.9.9.9"}, min: time.Minute, max: time.Hour,
@@ -209,13 +213,16 @@ func TestLookupTTL(t *testing.T) {
 			min: time.Second, max: time.Hour, want: time.Second},
 		{name: "refused has the address's", records: []string{"a.example. 60 IN A 10.0.0.1"},
 			max: time.Hour, want: time.Minute},
-		{name: "NXDOMAIN has the SOA's least", records: []string{soa}, negative: time.Hour, want: 300 * time.Second},
+		{name: "NXDOMAIN has the SOA's least", records: []string{soa}, negative: time.Hour,
+			want: 300 * time.Second},
 		{name: "and the ceiling", records: []string{soa}, negative: time.Minute, want: time.Minute},
 		{name: "an alias of nothing has the alias's",
-			records: []string{soa, "a.example. 30 IN CNAME b.example."}, negative: time.Hour, want: 30 * time.Second},
+			records: []string{soa, "a.example. 30 IN CNAME b.example."}, negative: time.Hour,
+			want: 30 * time.Second},
 		{name: "without an SOA briefly", records: nil, negative: time.Hour, want: briefly},
 		{name: "an SOA of elsewhere does not count",
-			records: []string{strings.Replace(soa, "example.", "test.", 1)}, negative: time.Hour, want: briefly},
+			records: []string{strings.Replace(soa, "example.", "test.", 1)}, negative: time.Hour,
+			want: briefly},
 		{name: "negative answers are not remembered", records: []string{soa}, negative: 0, want: 0},
 	}
 	for _, tt := range tests {
@@ -319,7 +326,8 @@ func TestNoUsefulAnswerYet(t *testing.T) {
 	})
 	r := start(t, patient(s))
 	if h := r.Health(); h.Down || len(h.Servers) != 1 || h.Servers[0] != s.addr {
-		t.Errorf("health before the first look-up is %+v; want one server, %s, of which nothing is known", h, s.addr)
+		t.Errorf("health before the first look-up is %+v; want one server, %s, of which "+
+			"nothing is known", h, s.addr)
 	}
 	began := time.Now()
 	for n := range 3 {
@@ -329,7 +337,8 @@ func TestNoUsefulAnswerYet(t *testing.T) {
 	}
 	if h := r.Health(); !h.Down || h.Since.Before(began) || !strings.Contains(h.Why, "SERVFAIL") ||
 		!strings.Contains(h.Why, s.addr) {
-		t.Errorf("health is %+v; want that nobody is of use since %v, because of SERVFAIL by %s", h, began, s.addr)
+		t.Errorf("health is %+v; want that nobody is of use since %v, because of SERVFAIL by %s", h,
+			began, s.addr)
 	}
 	works.Store(true)
 	wantAddr(t, r, "n0.example", truth)
@@ -417,7 +426,8 @@ func TestNoWay(t *testing.T) {
 		wantAddr(t, r, "a.example", truth)
 		r.judge(r.servers.list[0], silence, c.err, r.era())
 		if h := r.Health(); h.Down != c.down {
-			t.Errorf("after %v a server that answered before counts as unusable: %v, want %v", c.err, h.Down, c.down)
+			t.Errorf("after %v a server that answered before counts as unusable: %v, want %v",
+				c.err, h.Down, c.down)
 		}
 		wantAddr(t, r, "b.example", truth)
 		if h := r.Health(); h.Down {

@@ -67,7 +67,8 @@ func checkName(name string) error {
 	case name == "":
 		return fmt.Errorf("%w: it is empty", ErrBadName)
 	case len(name) > maxName:
-		return fmt.Errorf("%w: %.64q… has %d bytes, at most %d are possible", ErrBadName, name, len(name), maxName)
+		return fmt.Errorf("%w: %.64q… has %d bytes, at most %d are possible", ErrBadName, name,
+			len(name), maxName)
 	}
 	var label string
 	for label = range strings.SplitSeq(name, ".") {

@@ -45,7 +45,8 @@ func TestCheckName(t *testing.T) {
 	r := start(t, patient(serve(t, zone())))
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if err := checkName(fold(tt.host)); (err == nil) != tt.ok || err != nil && !errors.Is(err, ErrBadName) {
+			if err := checkName(fold(tt.host)); (err == nil) != tt.ok || err != nil &&
+				!errors.Is(err, ErrBadName) {
 				t.Errorf("checkName(%q) = %v, want ok %v", tt.host, err, tt.ok)
 			}
 			want := ErrBadName

@@ -58,7 +58,8 @@ func TestCheck(t *testing.T) {
 			r := start(t, Config{HostsFile: "-", AllowNetworks: prefixes(tt.allow)})
 			for _, text := range strings.Fields(tt.refused) {
 				addr := netip.MustParseAddr(text)
-				if err := r.Check(addr); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), addr.String()) {
+				if err := r.Check(addr); !errors.Is(err, ErrRefused) ||
+					!strings.Contains(err.Error(), addr.String()) {
 					t.Errorf("Check(%s) = %v, want ErrRefused that names it", text, err)
 				}
 			}

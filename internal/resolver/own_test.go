@@ -51,7 +51,8 @@ func TestOwnAddresses(t *testing.T) {
 			t.Errorf("%s is remembered: %v; want %v", host, err, want)
 		}
 	}
-	for _, host := range []string{"93.184.216.34", "2600::1", "64:ff9b::5db8:d822", "2002:5db8:d822::1", "a.test"} {
+	for _, host := range []string{"93.184.216.34", "2600::1", "64:ff9b::5db8:d822",
+		"2002:5db8:d822::1", "a.test"} {
 		want(host, ErrRefused)
 	}
 	want("b.test", nil)

@@ -144,7 +144,8 @@ func TestAllServersDead(t *testing.T) {
 			!strings.Contains(err.Error(), "no answer in time") {
 			t.Errorf("timeout %v: error %v, want ErrServers that tells server and cause", timeout, err)
 		}
-		if st := r.Stats(); st.Timeouts != 4 || st.Failures != 0 || st.Failed != 1 || st.Window != firstWindow {
+		if st := r.Stats(); st.Timeouts != 4 || st.Failures != 0 || st.Failed != 1 ||
+			st.Window != firstWindow {
 			t.Errorf("timeout %v: timeouts %d, failures %d, failed %d, window %d; want 4, 0, 1, %d",
 				timeout, st.Timeouts, st.Failures, st.Failed, st.Window, firstWindow)
 		}

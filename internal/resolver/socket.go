@@ -25,7 +25,8 @@ type socketSet struct {
 
 // dial opens a connected socket to s. The kernel chooses a random source port and drops datagrams
 // from other addresses. hangUp closes the socket.
-func (set *socketSet) dial(ctx context.Context, network string, s *server, timeout time.Duration) (net.Conn, error) {
+func (set *socketSet) dial(ctx context.Context, network string, s *server,
+	timeout time.Duration) (net.Conn, error) {
 	d := net.Dialer{Timeout: timeout}
 	conn, err := d.DialContext(ctx, network, s.addr.String())
 	if err != nil {

@@ -39,7 +39,8 @@ func TestLongBodiesWaitForAPlace(t *testing.T) {
 	c.long = make(chan struct{}, 1)
 	addr := netip.MustParseAddr("127.0.0.1")
 	get := func(path string) Response {
-		return c.Read(t.Context(), server.URL+path, addr, Policy{Agent: "x"}, [][]byte{[]byte("/a"), []byte("/b")})
+		return c.Read(t.Context(), server.URL+path, addr, Policy{Agent: "x"},
+			[][]byte{[]byte("/a"), []byte("/b")})
 	}
 	var group sync.WaitGroup
 	group.Go(func() {

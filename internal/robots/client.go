@@ -150,7 +150,8 @@ func (c *Client) get(r *request, url string) (Response, error) {
 
 // read returns the parts of resp that matter. It reads a body only of a 2xx.
 func (c *Client) read(of *request, url string, resp *http.Response) (Response, error) {
-	r := Response{Status: resp.StatusCode, RetryAfter: ParseRetryAfter(resp.Header.Get("Retry-After"), time.Now())}
+	r := Response{Status: resp.StatusCode,
+		RetryAfter: ParseRetryAfter(resp.Header.Get("Retry-After"), time.Now())}
 	if isRedirect(r.Status) {
 		r.Location = resolveLocation(url, resp.Header.Get("Location"))
 	}

@@ -88,7 +88,8 @@ func corpusTargets(rules *Rules) []string {
 	for i := 0; i < rules.Len(); i += step {
 		r := ruleOf(rules, i)
 		source := strings.TrimSuffix(string(r.appendSource(nil)), "$")
-		targets = append(targets, strings.ReplaceAll(source, "*", "x/y"), strings.ReplaceAll(source, "*", "")+"z?")
+		targets = append(targets, strings.ReplaceAll(source, "*", "x/y"),
+			strings.ReplaceAll(source, "*", "")+"z?")
 	}
 	return targets
 }

@@ -14,18 +14,21 @@ func TestFetch(t *testing.T) {
 		urls    []string // requested, in order
 		final   int      // status of the final response
 	}{
-		{name: "straight", answers: []Response{{Status: 200}}, urls: []string{"http://a.test/robots.txt"}, final: 200},
+		{name: "straight", answers: []Response{{Status: 200}},
+			urls: []string{"http://a.test/robots.txt"}, final: 200},
 		{name: "no answer", answers: []Response{{}}, urls: []string{"http://a.test/robots.txt"}, final: 0},
 		{
-			name:    "another authority",
-			answers: []Response{redirect("https://www.a.test/robots.txt"), redirect("https://b.test/r"), {Status: 404}},
+			name: "another authority",
+			answers: []Response{redirect("https://www.a.test/robots.txt"),
+				redirect("https://b.test/r"), {Status: 404}},
 			urls: []string{"http://a.test/robots.txt", "https://www.a.test/robots.txt",
 				"https://b.test/r"}, final: 404,
 		},
 		{
 			name: "the fifth redirect is followed",
 			answers: []Response{redirect("http://a.test/1"), redirect("http://a.test/2"),
-				redirect("http://a.test/3"), redirect("http://a.test/4"), redirect("http://a.test/5"), {Status: 200}},
+				redirect("http://a.test/3"), redirect("http://a.test/4"),
+				redirect("http://a.test/5"), {Status: 200}},
 			urls: []string{"http://a.test/robots.txt", "http://a.test/1", "http://a.test/2",
 				"http://a.test/3", "http://a.test/4", "http://a.test/5"}, final: 200,
 		},
@@ -37,7 +40,8 @@ func TestFetch(t *testing.T) {
 			urls: []string{"http://a.test/robots.txt", "http://a.test/1", "http://a.test/2",
 				"http://a.test/3", "http://a.test/4", "http://a.test/5"}, final: 301,
 		},
-		{name: "to nowhere", answers: []Response{redirect("")}, urls: []string{"http://a.test/robots.txt"}, final: 301},
+		{name: "to nowhere", answers: []Response{redirect("")},
+			urls: []string{"http://a.test/robots.txt"}, final: 301},
 		{name: "to another scheme", answers: []Response{redirect("ftp://a.test/")},
 			urls: []string{"http://a.test/robots.txt"}, final: 301},
 		{name: "no redirect has a Location", answers: []Response{{Status: 201,
@@ -70,7 +74,8 @@ func TestFetch(t *testing.T) {
 func TestEveryRedirectStatus(t *testing.T) {
 	followed := ""
 	for status := range 1000 {
-		if _, _, done := NewFetch("http://a.test").Answer(Response{Status: status, Location: "http://b.test/"}); !done {
+		if _, _, done := NewFetch("http://a.test").
+			Answer(Response{Status: status, Location: "http://b.test/"}); !done {
 			followed += fmt.Sprint(status, " ")
 		}
 	}

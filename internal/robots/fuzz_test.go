@@ -10,9 +10,12 @@ import (
 
 func FuzzMatch(f *testing.F) {
 	for _, seed := range [][2]string{
-		{"/fish", "/fishheads"}, {"/*.php$", "/a.php"}, {"/a*b*c", "/abcabc"}, {"*.pdf$", "/x.pdf"}, {"/$", "/"},
-		{"/foo?baz=https://foo.bar", "/foo?baz=https%3A%2F%2Ffoo.bar"}, {"/a%2Fb", "/a/b"}, {"/*%2Fy", "/a?u=%2Fy"},
-		{"/*/y", "/a?u=%2Fy"}, {"/%", "/%25"}, {"/a%2", "/a%"}, {"/\xff", "/%ff"}, {"/a**$", "/ab"}, {"/%2A$", "/*"},
+		{"/fish", "/fishheads"}, {"/*.php$", "/a.php"}, {"/a*b*c", "/abcabc"}, {"*.pdf$", "/x.pdf"},
+		{"/$", "/"},
+		{"/foo?baz=https://foo.bar", "/foo?baz=https%3A%2F%2Ffoo.bar"}, {"/a%2Fb", "/a/b"},
+		{"/*%2Fy", "/a?u=%2Fy"},
+		{"/*/y", "/a?u=%2Fy"}, {"/%", "/%25"}, {"/a%2", "/a%"}, {"/\xff", "/%ff"}, {"/a**$", "/ab"},
+		{"/%2A$", "/*"},
 		{"/*a*a*a*a*a*a*a*a*b", "/aaaaaaaaaaaaaaaaaaaaaaaaaaaa"}, {"/abcdefghi*", "/abcdefgh"},
 	} {
 		f.Add(seed[0], seed[1])
@@ -95,7 +98,8 @@ func checkPrinted(t *testing.T, rules *Rules, target string) {
 }
 
 func FuzzCanonical(f *testing.F) {
-	for _, seed := range []string{"/", "", "/a%62%2f%3F?x=%2F%3f/?", "/%", "/%%34%31", "/ツ", "?", "/a b\x00\x7f"} {
+	for _, seed := range []string{"/", "", "/a%62%2f%3F?x=%2F%3f/?", "/%", "/%%34%31", "/ツ", "?",
+		"/a b\x00\x7f"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, target string) {

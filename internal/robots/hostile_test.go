@@ -21,20 +21,22 @@ func hostileFiles() map[string]string {
 		fmt.Fprintf(&numbered, "Allow:/*a*%x\n", i)
 	}
 	return map[string]string{
-		"one pattern of wildcards":      "User-agent: *\nDisallow: /" + strings.Repeat("*", hostileSize) + "b$",
-		"one pattern of wildcard and a": "User-agent: *\nDisallow: /" + strings.Repeat("*a", hostileSize/2) + "b$",
-		"many patterns of wildcards":    fill("Disallow: /*a*a*a*a*a*a*a*a*b$\n"),
-		"many short rules":              fill("Allow:/\n"),
-		"many short wildcards":          fill("Allow:/*ab\n"),
-		"many different wildcards":      numbered.String(),
-		"one group a line":              fill("User-agent:*\nAllow:/a\n"),
-		"only agents":                   fill("User-agent: a\n"),
-		"only line ends":                fill("\r\n"),
-		"one line":                      fill("a"),
-		"one long key":                  fill(" "),
-		"percent signs":                 "User-agent: *\nDisallow: /" + strings.Repeat("%", hostileSize),
-		"NUL":                           fill("\x00"),
-		"a long number":                 "User-agent: *\nCrawl-delay: " + strings.Repeat("9", hostileSize),
+		"one pattern of wildcards": "User-agent: *\nDisallow: /" +
+			strings.Repeat("*", hostileSize) + "b$",
+		"one pattern of wildcard and a": "User-agent: *\nDisallow: /" +
+			strings.Repeat("*a", hostileSize/2) + "b$",
+		"many patterns of wildcards": fill("Disallow: /*a*a*a*a*a*a*a*a*b$\n"),
+		"many short rules":           fill("Allow:/\n"),
+		"many short wildcards":       fill("Allow:/*ab\n"),
+		"many different wildcards":   numbered.String(),
+		"one group a line":           fill("User-agent:*\nAllow:/a\n"),
+		"only agents":                fill("User-agent: a\n"),
+		"only line ends":             fill("\r\n"),
+		"one line":                   fill("a"),
+		"one long key":               fill(" "),
+		"percent signs":              "User-agent: *\nDisallow: /" + strings.Repeat("%", hostileSize),
+		"NUL":                        fill("\x00"),
+		"a long number":              "User-agent: *\nCrawl-delay: " + strings.Repeat("9", hostileSize),
 	}
 }
 
@@ -122,7 +124,8 @@ func TestAllowedWithin(t *testing.T) {
 			}
 		}
 	}
-	if _, known := Parse([]byte("User-agent: *\nDisallow: /a\n"), "x").AllowedWithin([]byte("/abc"), 0); !known {
+	if _, known := Parse([]byte("User-agent: *\nDisallow: /a\n"), "x").
+		AllowedWithin([]byte("/abc"), 0); !known {
 		t.Error("a verdict without wildcards is not known at once")
 	}
 }

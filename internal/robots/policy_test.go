@@ -30,7 +30,8 @@ var settlements = []struct {
 			from: time.Second, until: 24*time.Hour + time.Second},
 	}},
 	{name: "none holds for the TTL", answers: []settlement{
-		{resp: Response{Status: 404, Body: foobotFile}, state: "unavailable", allow: true, until: 24 * time.Hour},
+		{resp: Response{Status: 404, Body: foobotFile}, state: "unavailable", allow: true,
+			until: 24 * time.Hour},
 	}},
 	{name: "redirects that lead nowhere are none", answers: []settlement{
 		{resp: Response{Status: 301, Location: "http://a.test/"}, state: "unavailable", allow: true,
@@ -45,11 +46,13 @@ var settlements = []struct {
 	}},
 	{name: "Retry-After counts where it is longer", answers: []settlement{
 		{resp: Response{Status: 429, RetryAfter: time.Minute}, state: "unreachable", until: 10 * time.Minute},
-		{resp: Response{Status: 429, RetryAfter: 30 * time.Minute}, state: "unreachable", until: 30 * time.Minute},
+		{resp: Response{Status: 429, RetryAfter: 30 * time.Minute}, state: "unreachable",
+			until: 30 * time.Minute},
 		{resp: Response{Status: 503, RetryAfter: 30 * time.Hour}, state: "unreachable", until: time.Hour},
 	}},
 	{name: "the last file stays in use during errors", answers: []settlement{
-		{resp: Response{Status: 200, Body: foobotFile}, state: "ok", delay: 7 * time.Second, until: 24 * time.Hour},
+		{resp: Response{Status: 200, Body: foobotFile}, state: "ok", delay: 7 * time.Second,
+			until: 24 * time.Hour},
 		{at: 25 * time.Hour, resp: Response{Status: 500}, state: "stale", delay: 7 * time.Second,
 			until: 25*time.Hour + 10*time.Minute},
 		{at: 26 * time.Hour, resp: Response{}, state: "stale", delay: 7 * time.Second,
@@ -65,7 +68,8 @@ var settlements = []struct {
 			until: 24*time.Hour + 10*time.Minute},
 	}},
 	{name: "a file that is gone is gone", answers: []settlement{
-		{resp: Response{Status: 200, Body: foobotFile}, state: "ok", delay: 7 * time.Second, until: 24 * time.Hour},
+		{resp: Response{Status: 200, Body: foobotFile}, state: "ok", delay: 7 * time.Second,
+			until: 24 * time.Hour},
 		{at: 24 * time.Hour, resp: Response{Status: 410}, state: "unavailable", allow: true,
 			from: 24 * time.Hour, until: 48 * time.Hour},
 	}},
@@ -78,7 +82,8 @@ var settlements = []struct {
 
 // TestSettle is a script of answers. After each it checks what is known and until when.
 func TestSettle(t *testing.T) {
-	policy := Policy{Agent: "foobot/1.0", TTL: 24 * time.Hour, ErrorTTL: 10 * time.Minute, MaxCrawlDelay: time.Hour}
+	policy := Policy{Agent: "foobot/1.0", TTL: 24 * time.Hour, ErrorTTL: 10 * time.Minute,
+		MaxCrawlDelay: time.Hour}
 	for _, tc := range settlements {
 		t.Run(tc.name, func(t *testing.T) {
 			var e Entry
@@ -133,7 +138,8 @@ func TestDelayOutlivesRules(t *testing.T) {
 	e := policy.Settle(Entry{}, 0, Response{Status: 200, Body: []byte("User-agent: *\nCrawl-delay: 9\n")})
 	e = policy.Settle(e.WithoutRules(), time.Minute, Response{Status: 503})
 	if !e.Unreachable() || e.CrawlDelay() != 9*time.Second {
-		t.Errorf("after an error: unreachable %v, Crawl-delay %v; want true, 9s", e.Unreachable(), e.CrawlDelay())
+		t.Errorf("after an error: unreachable %v, Crawl-delay %v; want true, 9s", e.Unreachable(),
+			e.CrawlDelay())
 	}
 	e = policy.Settle(e, 2*time.Minute, Response{Status: 404})
 	if e.CrawlDelay() != 0 {

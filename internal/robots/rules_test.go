@@ -20,7 +20,8 @@ func TestMatchNamesTheRule(t *testing.T) {
 		{name: "tie goes to allow, the first of them", target: "/tie/x", allowed: true, rule: "allow: /tie*"},
 		{name: "robots.txt is implicitly allowed", target: "/robots.txt", allowed: true, rule: ""},
 		{name: "robots.txt encoded", target: "/robots%2etxt", allowed: true, rule: ""},
-		{name: "robots.txt with a query is another", target: "/robots.txt?x", allowed: false, rule: "disallow: /"},
+		{name: "robots.txt with a query is another", target: "/robots.txt?x", allowed: false,
+			rule: "disallow: /"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			allowed, rule := Parse([]byte(file), "x").Match([]byte(tc.target))
@@ -39,7 +40,8 @@ func TestForStatus(t *testing.T) {
 		a, b     bool // whether /a and /b are allowed
 	}{
 		{name: "read", statuses: []int{200, 203, 206, 299}, a: false, b: true},
-		{name: "all", statuses: []int{300, 301, 304, 310, 400, 401, 403, 404, 410, 451, 499}, a: true, b: true},
+		{name: "all", statuses: []int{300, 301, 304, 310, 400, 401, 403, 404, 410, 451, 499},
+			a: true, b: true},
 		{name: "nothing", statuses: []int{-1, 0, 100, 199, 429, 500, 503, 599, 600, 999}, a: false, b: false},
 	} {
 		for _, status := range tc.statuses {

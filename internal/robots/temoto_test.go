@@ -83,7 +83,8 @@ func TestTemotoOnCorpus(t *testing.T) {
 	if verdicts == 0 {
 		t.Error("no file is plain enough")
 	}
-	t.Logf("%d files, %d of them plain, of these %d void to it: %d verdicts compared", files, plain, void, verdicts)
+	t.Logf("%d files, %d of them plain, of these %d void to it: %d verdicts compared", files, plain,
+		void, verdicts)
 }
 
 var (

@@ -100,7 +100,8 @@ func (w *world) robotsOf(rng *rand.Rand) uint8 {
 func (w *world) troubled(i uint32) bool {
 	s := &w.hosts[i]
 	fine := s.robots == robotsNone || s.robots == robotsRules || s.robots == robotsDelay
-	return !fine || s.zone != zoneFine || s.dead || s.flaky || s.overloaded || s.stay > 0 || w.blockedByRule(i)
+	return !fine || s.zone != zoneFine || s.dead || s.flaky || s.overloaded || s.stay > 0 ||
+		w.blockedByRule(i)
 }
 
 const (

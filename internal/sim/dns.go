@@ -122,7 +122,8 @@ func (r *run) lookUp(name string) {
 				a.until = r.now
 			}
 		} else if r.names.useful = true; r.world.hosts[h].wanders {
-			a = answer{addr: address(uint32(r.rng.IntN(r.sc.Addresses))), until: r.now + r.between(0, r.sc.NameTTL)}
+			a = answer{addr: address(uint32(r.rng.IntN(r.sc.Addresses))),
+				until: r.now + r.between(0, r.sc.NameTTL)}
 		} else if ok && !(r.world.hosts[h].flaky && r.chance(r.sc.Trouble.Flaky*10)) {
 			a = answer{addr: addr, until: r.now + r.between(0, r.sc.NameTTL)}
 		}

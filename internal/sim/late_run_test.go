@@ -117,7 +117,8 @@ func (r *lateRun) fetching() time.Duration {
 
 // work runs until all documents have ended or the oracle complains.
 func (r *lateRun) work() error {
-	for steps := 0; r.oracle.complaint == nil && (r.oracle.report.Taken < lateHosts*lateEach || r.oracle.held > 0); {
+	for steps := 0; r.oracle.complaint == nil && (r.oracle.report.Taken < lateHosts*lateEach ||
+		r.oracle.held > 0); {
 		at, ok := r.events.next()
 		if steps++; !ok || at > time.Hour || steps > 1_000_000 {
 			r.oracle.wrong(RuleProgress, "%d documents held", r.oracle.held)
@@ -146,7 +147,8 @@ func (r *lateRun) reload(limits bool) {
 			r.engine.Reconfigure(c)
 			r.after(r.some(), func() {
 				r.oracle.changed()
-				r.after(r.some()+time.Duration(r.rng.Int64N(int64(2*time.Second))), func() { r.reload(limits) })
+				r.after(r.some()+time.Duration(r.rng.Int64N(int64(2*time.Second))),
+					func() { r.reload(limits) })
 			})
 		})
 	})

@@ -104,7 +104,8 @@ func someRules(rng *rand.Rand, sc *Scenario) (rules []configs.HostRule) {
 // sharedRules returns the rule of a shared network that most addresses are in.
 func sharedRules(perSec float64, concurrent int) []configs.HostRule {
 	return []configs.HostRule{{Networks: []netip.Prefix{netip.PrefixFrom(address(0), 24),
-		netip.PrefixFrom(address(15), 96).Masked()}, PerSec: perSec, Concurrent: concurrent, Shared: true, Name: "cdn"}}
+		netip.PrefixFrom(address(15), 96).Masked()}, PerSec: perSec, Concurrent: concurrent,
+		Shared: true, Name: "cdn"}}
 }
 
 // fillNetworkRule sets some fields of a rule that has networks and no hosts.

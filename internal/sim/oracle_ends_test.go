@@ -37,12 +37,14 @@ func TestOracleOfEnds(t *testing.T) {
 			s.gone(1)
 			s.ends("1", docindex.Timeout, 0, 1)
 		}, want: RuleOutcome},
-		{name: "no address, but it has one", do: func(s story) { s.ends("1", docindex.DNS, 0, 0) }, want: RuleOutcome},
+		{name: "no address, but it has one", do: func(s story) { s.ends("1", docindex.DNS, 0, 0) },
+			want: RuleOutcome},
 		{name: "no address", do: func(s story) {
 			s.resolved("a.test", netip.Addr{}, errNoAddress)
 			s.ends("1", docindex.DNS, 0, 0)
 		}},
-		{name: "stopped by nobody", do: func(s story) { s.ends("1", docindex.Stopped, 0, 0) }, want: RuleOutcome},
+		{name: "stopped by nobody", do: func(s story) { s.ends("1", docindex.Stopped, 0, 0) },
+			want: RuleOutcome},
 		{name: "not rejected", do: func(s story) {
 			s.set.rejectOver = 1
 			s.send(1, line1)

@@ -135,7 +135,8 @@ func (l *limits) alone(name string, addr netip.Addr) leave {
 		r.aboveOpen = max(l.concurrent, r.more)
 	}
 	return leave{gap: time.Duration(max(r.gap, r.aboveGap)), siteGap: time.Duration(r.gap),
-		open: min(r.open, r.aboveOpen), siteOpen: r.open, inFlight: l.inFlight, barred: r.block, group: r.group}
+		open: min(r.open, r.aboveOpen), siteOpen: r.open, inFlight: l.inFlight, barred: r.block,
+		group: r.group}
 }
 
 // requestLate checks a request for a document that a spider has received. It returns what the
@@ -229,7 +230,8 @@ func (o *oracle) within(may leave, spider uint32, h *host, g *group) {
 		o.wrong(RuleBlockedByRule, "%s is asked, which a rule blocks", h.name)
 	}
 	if h.open >= may.open {
-		o.wrong(RuleOpenSite, "%s is asked while %d requests to it are open; %d may be", h.name, h.open, may.open)
+		o.wrong(RuleOpenSite, "%s is asked while %d requests to it are open; %d may be", h.name,
+			h.open, may.open)
 	}
 	if g.open >= may.siteOpen {
 		o.wrong(RuleOpenSite, "%s is asked while %d requests to %v are open; %d may be", h.name, g.open,
@@ -241,6 +243,7 @@ func (o *oracle) within(may leave, spider uint32, h *host, g *group) {
 }
 
 func (o *oracle) early(from time.Duration, h *host, g *group) {
-	o.wrong(RuleGapSite, "%s, in group %q, is asked %v too early, after %v and %v at the earliest", h.name, g.name,
+	o.wrong(RuleGapSite, "%s, in group %q, is asked %v too early, after %v and %v at the earliest",
+		h.name, g.name,
 		from-o.now, h.last, g.last)
 }

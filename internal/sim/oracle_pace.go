@@ -30,15 +30,18 @@ func (o *oracle) request(h *host, g *group, since time.Duration) target {
 		r.aboveGap, r.aboveOpen = o.raised(h.where)
 	}
 	if t.site.open+joining >= r.open {
-		o.wrong(RuleOpenSite, "%s is asked while %d requests to %v are open, and %d to hosts that are to join it; "+
+		o.wrong(RuleOpenSite, "%s is asked while %d requests to %v are open, and %d to "+
+			"hosts that are to join it; "+
 			"%d may be", h.name, t.site.open, t.site.name, joining, r.open)
 	}
 	if t.above.open >= r.aboveOpen {
-		o.wrong(t.above.rule(RuleOpenAddress, RuleOpenNetwork), "%s is asked while %d requests to %v are open; "+
-			"%d may be", h.name, t.above.open, t.above.name, r.aboveOpen)
+		o.wrong(t.above.rule(RuleOpenAddress, RuleOpenNetwork),
+			"%s is asked while %d requests to %v are open; "+
+				"%d may be", h.name, t.above.open, t.above.name, r.aboveOpen)
 	}
 	if r.block && o.ruledAt <= since {
-		o.wrong(RuleBlockedByRule, "%s at %v is asked, which a rule blocks since %v", h.name, h.addr, o.ruledAt)
+		o.wrong(RuleBlockedByRule, "%s at %v is asked, which a rule blocks since %v", h.name,
+			h.addr, o.ruledAt)
 	}
 	o.pace(h, t, r, delay)
 	if o.service != nil {
@@ -97,22 +100,28 @@ func (o *oracle) pace(h *host, t target, r ruling, delay time.Duration) {
 			"%s is asked at %v, %v after %v; the gap is %v", h.name, above.name, sinceAbove, above.last,
 			time.Duration(r.aboveGap))
 	case float64(sinceSite) < r.gap:
-		o.wrong(rule(site, RuleGapSite), "%s of %v is asked %v after %v; the gap is %v", h.name, site.name, sinceSite,
+		o.wrong(rule(site, RuleGapSite), "%s of %v is asked %v after %v; the gap is %v", h.name,
+			site.name, sinceSite,
 			site.last, time.Duration(r.gap))
 	case sinceSite < delay:
-		o.wrong(RuleCrawlDelay, "%s of %v is asked %v after %v; the Crawl-delay is %v", h.name, site.name, sinceSite,
+		o.wrong(RuleCrawlDelay, "%s of %v is asked %v after %v; the Crawl-delay is %v", h.name,
+			site.name, sinceSite,
 			site.last, delay)
 	case sinceSite < min(site.backoff, backoffMemory):
-		o.wrong(RuleBackoff, "%s of %v is asked %v after %v; the gap is %v", h.name, site.name, sinceSite, site.last,
+		o.wrong(RuleBackoff, "%s of %v is asked %v after %v; the gap is %v", h.name, site.name,
+			sinceSite, site.last,
 			site.backoff)
 	case sinceAbove < min(above.backoff, backoffMemory):
-		o.wrong(RuleAddressFails, "%s is asked at %v, %v after %v; the gap is %v since %v", h.name, above.name,
+		o.wrong(RuleAddressFails, "%s is asked at %v, %v after %v; the gap is %v since %v", h.name,
+			above.name,
 			sinceAbove, above.last, above.backoff, above.failed)
 	case sinceSite < o.fair(site):
-		o.wrong(RuleFair, "%s of %v is asked %v after %v; the last fetch took %v", h.name, site.name, sinceSite,
+		o.wrong(RuleFair, "%s of %v is asked %v after %v; the last fetch took %v", h.name,
+			site.name, sinceSite,
 			site.last, site.took)
 	case o.now < max(site.floor, h.floor):
-		o.wrong(RuleNotBefore, "%s of %v is asked %v too early", h.name, site.name, max(site.floor, h.floor)-o.now)
+		o.wrong(RuleNotBefore, "%s of %v is asked %v too early", h.name, site.name,
+			max(site.floor, h.floor)-o.now)
 	}
 }
 

@@ -258,8 +258,8 @@ func TestOracleOfSharedNetworks(t *testing.T) {
 	shared := func(cap configs.Pace, do func(s story)) func(s story) {
 		return func(s story) {
 			s.set.delayFactor = 0
-			s.rules(configs.HostRule{Networks: nets("192.0.2.0/24"), Shared: true, Name: "cdn", PerSec: cap.PerSec,
-				Concurrent: cap.Concurrent})
+			s.rules(configs.HostRule{Networks: nets("192.0.2.0/24"), Shared: true, Name: "cdn",
+				PerSec: cap.PerSec, Concurrent: cap.Concurrent})
 			s.name("b.test", addrB)
 			do(s)
 		}
@@ -277,11 +277,12 @@ func TestOracleOfSharedNetworks(t *testing.T) {
 			s.at(10.09)
 			s.send(1, lineB)
 		}), want: RuleGapNetwork},
-		{name: "one more than the network allows", do: shared(configs.Pace{PerSec: 10, Concurrent: 1}, func(s story) {
-			s.send(1, line1)
-			s.at(12)
-			s.send(1, lineB)
-		}), want: RuleOpenNetwork},
+		{name: "one more than the network allows",
+			do: shared(configs.Pace{PerSec: 10, Concurrent: 1}, func(s story) {
+				s.send(1, line1)
+				s.at(12)
+				s.send(1, lineB)
+			}), want: RuleOpenNetwork},
 		{name: "ten times a site's", do: shared(configs.Pace{}, func(s story) {
 			s.send(1, line1)
 			s.at(10.1)

@@ -77,7 +77,8 @@ func (l *limits) rulesAddress(rule *configs.HostRule, addr netip.Addr, r *ruling
 		return true
 	}
 	r.network = networkOf(rule)
-	first := slices.IndexFunc(l.rules, func(one configs.HostRule) bool { return networkOf(&one) == r.network })
+	first := slices.IndexFunc(l.rules,
+		func(one configs.HostRule) bool { return networkOf(&one) == r.network })
 	rule = &l.rules[first]
 	r.aboveGap = gapOf(rule.PerSec, gapOf(rule.SitePerSec, l.siteGap)/10)
 	r.aboveOpen = cmp.Or(rule.Concurrent, 10*cmp.Or(rule.SiteConcurrent, l.siteOpen))

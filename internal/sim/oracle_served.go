@@ -93,7 +93,8 @@ func (o *oracle) servedBy(id string, d *document) {
 	waited, work := o.service.clock-owed.clock, owed.allWork()-owed.work
 	if most += paces * work; waited > most {
 		o.wrong(RuleServed, "document %s of %s ends %v after it came due, %v of which it could have "+
-			"been served in; requests that take %v have left to its site and address meanwhile; it may take %v",
+			"been served in; requests that take %v have left to its site and "+
+			"address meanwhile; it may take %v",
 			id, d.origin.host.name, o.now-owed.since, waited, work, most)
 	}
 	o.report.Served++

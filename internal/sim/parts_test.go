@@ -50,7 +50,8 @@ func TestStreamCutAtEveryByte(t *testing.T) {
 		c.end()
 		want := 4 + strings.Count(said[:cut], "\n")
 		if bad := r.engine.Stats().BadLines; int(bad) != want || r.oracle.complaint != nil {
-			t.Errorf("connection cut at %d: %d lines, complaint %v; want %d", cut, bad, r.oracle.complaint, want)
+			t.Errorf("connection cut at %d: %d lines, complaint %v; want %d", cut, bad,
+				r.oracle.complaint, want)
 		}
 	}
 }
@@ -70,7 +71,8 @@ func TestOverlongLineEndsConnection(t *testing.T) {
 }
 
 func TestWorldNormalisesURLs(t *testing.T) {
-	w := newWorld(&Scenario{Hosts: 500, Addresses: 40, Documents: 5000, Day: time.Hour, Trouble: Trouble{Invalid: 0.2}})
+	w := newWorld(&Scenario{Hosts: 500, Addresses: 40, Documents: 5000, Day: time.Hour,
+		Trouble: Trouble{Invalid: 0.2}})
 	for n := range uint32(5000) {
 		raw, text := w.url(n)
 		u, err := weburl.Parse([]byte(raw))

@@ -15,7 +15,8 @@ import (
 
 // With a seed, the days are full-sized: go test ./internal/sim -run TestDay -v -args -seed N. To
 // repeat a failure of TestScenarios, run its scenario with the seed that the failure names.
-var seedFlag = flag.Uint64("seed", 0, "seed of the simulation; 0: seed 1, and days of a twentieth of the size")
+var seedFlag = flag.Uint64("seed", 0,
+	"seed of the simulation; 0: seed 1, and days of a twentieth of the size")
 
 func seed() uint64 { return max(1, *seedFlag) }
 
@@ -109,7 +110,8 @@ func TestPaceIsExact(t *testing.T) {
 	report := runScenario(t, sc)
 	least := 2 * time.Second * time.Duration(sc.Documents)
 	if most := least + 10*time.Second; report.Virtual < least || report.Virtual > most {
-		t.Errorf("%d documents at one in 2s took %v; want %v to %v", sc.Documents, report.Virtual, least, most)
+		t.Errorf("%d documents at one in 2s took %v; want %v to %v", sc.Documents, report.Virtual,
+			least, most)
 	}
 }
 

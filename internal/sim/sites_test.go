@@ -16,7 +16,8 @@ const without = 1 / 0.95
 func TestNeighboursKeepTheirPace(t *testing.T) {
 	alone := crawlOneAddress(t, false)
 	beside := crawlOneAddress(t, true)
-	t.Logf("998 of 1,000 sites of an address took %v, and %v beside one with a Crawl-delay and one that answers 503",
+	t.Logf("998 of 1,000 sites of an address took %v, and %v beside one with a "+
+		"Crawl-delay and one that answers 503",
 		alone, beside)
 	if float64(beside) > without*float64(alone) {
 		t.Errorf("998 sites took %v beside two with trouble, and %v without them", beside, alone)

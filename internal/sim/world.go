@@ -110,7 +110,8 @@ func (w *world) newSite(i uint32, rng *rand.Rand) site {
 	case int(i) < w.sc.BigHosts:
 		s = site{name: s.name, addrs: s.addrs, quick: true}
 	case i%97 == 96: // its name is its address
-		s = site{name: address(s.addrs[0]).String(), addrs: s.addrs[:1], robots: s.robots, delay: s.delay, next: s.next}
+		s = site{name: address(s.addrs[0]).String(), addrs: s.addrs[:1], robots: s.robots,
+			delay: s.delay, next: s.next}
 	}
 	return s
 }

@@ -43,7 +43,8 @@ func TestStepsAreBounded(t *testing.T) {
 	}
 	j.Add(Span{Phase: Delivery})
 	if len(j.Spans) != MaxSpans+1 || j.Dropped != 3 || j.Spans[MaxSpans].Phase != Delivery {
-		t.Errorf("%d steps, %d left out; want %d, delivery the last, and 3", len(j.Spans), j.Dropped, MaxSpans+1)
+		t.Errorf("%d steps, %d left out; want %d, delivery the last, and 3", len(j.Spans),
+			j.Dropped, MaxSpans+1)
 	}
 }
 

@@ -68,7 +68,8 @@ func TestTargetsAsTheLibrary(t *testing.T) {
 // The memory for parsing a URL is bounded by a multiple of its length, for any URL.
 func TestLongestIsNoDearer(t *testing.T) {
 	const most = 400 // bytes per byte of the URL
-	for _, piece := range append([]string{"/a", "/a/..", "/%2e%2E", "\\", "/ ", "/\xff", "/%zz"}, awkward...) {
+	for _, piece := range append([]string{"/a", "/a/..", "/%2e%2E", "\\", "/ ", "/\xff", "/%zz"},
+		awkward...) {
 		for _, before := range []string{"http:", "http://", "http://a", "http://a.example/",
 			"http://a.example/?", "http://a.example/%#", "x:", "x://", "file:///", ""} {
 			raw := []byte(before + strings.Repeat(piece, (MaxLen-len(before))/len(piece)))
@@ -100,7 +101,8 @@ func FuzzStandard(f *testing.F) {
 func BenchmarkLongest(b *testing.B) {
 	for _, piece := range []string{"/a", "/a/..", "/.", "\\", "%", "@", "\xc3\xbc", "/\xff"} {
 		for _, n := range []int{1 << 10, MaxLen / 3, MaxLen} {
-			raw := []byte("HTTP://a.example/" + strings.Repeat(piece, (n-len("http://a.example/"))/len(piece)))
+			raw := []byte("HTTP://a.example/" + strings.Repeat(piece,
+				(n-len("http://a.example/"))/len(piece)))
 			b.Run(fmt.Sprintf("%q/%d", piece, n), func(b *testing.B) {
 				for b.Loop() {
 					_, _ = parseStandard(raw)

@@ -52,7 +52,8 @@ func checkPromises(t *testing.T, u URL) {
 			t.Fatalf("%q contains byte %#x", p.text, c)
 		}
 	}
-	if len(p.text) > MaxLen || p.scheme != "http" && p.scheme != "https" || !strings.HasPrefix(p.text, p.scheme+"://") {
+	if len(p.text) > MaxLen || p.scheme != "http" && p.scheme != "https" ||
+		!strings.HasPrefix(p.text, p.scheme+"://") {
 		t.Fatalf("%+v: bad length or scheme", p)
 	}
 	if p.host == "" || p.host != strings.ToLower(p.host) || strings.ContainsAny(p.host, "/?#@[]\\% ") {
@@ -61,7 +62,8 @@ func checkPromises(t *testing.T, u URL) {
 	if !strings.Contains(p.host, ":") && !fitsDNS(strings.TrimSuffix(p.host, ".")) {
 		t.Fatalf("%+v: host does not fit DNS", p)
 	}
-	if !strings.HasPrefix(p.target, "/") || strings.Contains(p.target, "#") || !strings.HasSuffix(p.text, p.target) {
+	if !strings.HasPrefix(p.target, "/") || strings.Contains(p.target, "#") ||
+		!strings.HasSuffix(p.text, p.target) {
 		t.Fatalf("%+v: bad target", p)
 	}
 	again, err := Parse([]byte(p.text))
@@ -69,7 +71,8 @@ func checkPromises(t *testing.T, u URL) {
 		t.Fatalf("%+v parsed again is %+v, %v", p, partsOf(again), err)
 	}
 	root, err := Parse([]byte(p.origin + "/"))
-	if err != nil || string(root.Host()) != p.host || root.Port() != p.port || string(root.Origin()) != p.origin {
+	if err != nil || string(root.Host()) != p.host || root.Port() != p.port ||
+		string(root.Origin()) != p.origin {
 		t.Fatalf("%+v: its origin means %+v, %v", p, partsOf(root), err)
 	}
 }

@@ -109,7 +109,8 @@ func locate(text []byte) (URL, error) {
 		text = append(append(text, text[:authority]...), text[start:path]...)
 	}
 	return URL{
-		buf: text, end: uint16(end), host: uint16(host), hostEnd: uint16(hostEnd), path: uint16(path), port: port,
+		buf: text, end: uint16(end), host: uint16(host), hostEnd: uint16(hostEnd),
+		path: uint16(path), port: port,
 	}, nil
 }
 

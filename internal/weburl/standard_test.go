@@ -55,7 +55,8 @@ func checkStandard(t *testing.T, c standardCase) {
 func (c standardCase) parts(t *testing.T) parts {
 	scheme, _, _ := strings.Cut(c.Href, ":")
 	p := parts{
-		text: c.Href, scheme: scheme, host: strings.Trim(c.Hostname, "[]"), origin: scheme + "://" + c.Hostname,
+		text: c.Href, scheme: scheme, host: strings.Trim(c.Hostname, "[]"),
+		origin: scheme + "://" + c.Hostname,
 		target: c.Target, port: map[string]uint16{"http": 80, "https": 443}[scheme],
 	}
 	if c.Port != "" {
@@ -93,7 +94,8 @@ func TestDomainToASCII(t *testing.T) {
 
 func fitsDNS(name string) bool {
 	labels := strings.Split(name, ".")
-	return len(name) <= 253 && !slices.ContainsFunc(labels, func(l string) bool { return l == "" || len(l) > 63 })
+	return len(name) <= 253 && !slices.ContainsFunc(labels,
+		func(l string) bool { return l == "" || len(l) > 63 })
 }
 
 func load[T any](t *testing.T, name string) (cases []T) {

@@ -13,7 +13,8 @@ func withoutBlanks(raw []byte) []byte {
 	if !bytes.ContainsAny(text, "\t\n\r") {
 		return text
 	}
-	return slices.DeleteFunc(bytes.Clone(text), func(c byte) bool { return c == '\t' || c == '\n' || c == '\r' })
+	return slices.DeleteFunc(bytes.Clone(text),
+		func(c byte) bool { return c == '\t' || c == '\n' || c == '\r' })
 }
 
 // cutTarget splits a text that begins with "http:" or "https:" before its path, query and fragment.

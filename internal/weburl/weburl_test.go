@@ -14,7 +14,8 @@ type parts struct {
 
 func partsOf(u URL) parts {
 	return parts{
-		text: string(u.Text()), scheme: string(u.Scheme()), host: string(u.Host()), origin: string(u.Origin()),
+		text: string(u.Text()), scheme: string(u.Scheme()), host: string(u.Host()),
+		origin: string(u.Origin()),
 		target: string(u.Target()), port: u.Port(),
 	}
 }
@@ -45,7 +46,8 @@ var partsCases = []struct {
 	}, {
 		name: "to be normalised", raw: " HTTP://A.Example:080/b/../ü?'#f\n",
 		want: parts{
-			text: "http://a.example/%C3%BC?%27", scheme: "http", host: "a.example", origin: "http://a.example",
+			text: "http://a.example/%C3%BC?%27", scheme: "http", host: "a.example",
+			origin: "http://a.example",
 			target: "/%C3%BC?%27", port: 80,
 		},
 	}, {
@@ -158,13 +160,15 @@ func TestRefused(t *testing.T) {
 		{name: "signed hexadecimal", raw: "http://0x-f/", want: ErrHost},
 		{name: "signed and out of range", raw: "http://-99999999999999999999/", want: ErrHost},
 		{name: "address out of range", raw: "http://256.1.1.1/", want: ErrSyntax},
-		{name: "long user info", raw: "http://" + strings.Repeat("@", maxAuthority) + "a/", want: ErrAuthority},
+		{name: "long user info", raw: "http://" + strings.Repeat("@", maxAuthority) + "a/",
+			want: ErrAuthority},
 		{name: "long user info, dressed up", raw: "\thttp:\n/\\\r" + strings.Repeat("@",
 			maxAuthority) + "a?", want: ErrAuthority},
 		{name: "long user info once encoded", raw: "http://" + strings.Repeat("@", maxAuthority/2) + "a/",
 			want: ErrAuthority},
 		{name: "long", raw: "http://a.example/" + strings.Repeat("x", MaxLen), want: ErrTooLong},
-		{name: "long once encoded", raw: "http://a.example/" + strings.Repeat("ü", MaxLen/4), want: ErrTooLong},
+		{name: "long once encoded", raw: "http://a.example/" + strings.Repeat("ü", MaxLen/4),
+			want: ErrTooLong},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			u, err := Parse([]byte(c.raw))

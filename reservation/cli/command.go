@@ -95,8 +95,8 @@ func Run(ctx context.Context, stores Stores, args []string, in io.Reader, out, e
 		Short: "Share who may work on which host among many crawlers",
 		Long: "The host reservation service tells crawlers in any language which host they may work on " +
 			"now, over gRPC\n" +
-			"(api/reservation/reservation.proto): one at a time, and never sooner than the host may be asked.\n\n" +
-			"Results go to standard output, everything else to standard error.\n" +
+			"(api/reservation/reservation.proto): one at a time, and never sooner than the host may " +
+			"be asked.\n\nResults go to standard output, everything else to standard error.\n" +
 			"Exit status: 0 done, 1 failed, 2 wrong usage.",
 		Args:          takes(cobra.NoArgs),
 		SilenceErrors: true,
@@ -112,7 +112,8 @@ func Run(ctx context.Context, stores Stores, args []string, in io.Reader, out, e
 		clihelp.Version(takes), clihelp.Completion(takes, "hostreservation"),
 		clihelp.Man(takes, []clihelp.Note{{Name: "/etc/urlserver/hostreservation.env",
 			Text: "Flags and secrets of the packaged service."}},
-			[]clihelp.Note{{Name: tokenEnv, Text: "What callers are asked for, and what commands that call say."}}),
+			[]clihelp.Note{{Name: tokenEnv,
+				Text: "What callers are asked for, and what commands that call say."}}),
 	)
 	for _, cmd := range root.Commands() {
 		clihelp.CompleteArgs(cmd)

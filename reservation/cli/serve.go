@@ -37,7 +37,8 @@ type settings struct {
 }
 
 func serveCommand(stores Stores) *cobra.Command {
-	set := settings{stores: stores, files: netguard.ServerFiles{Setting: "--tls-"}, looks: netguard.ReloadPeriod}
+	set := settings{stores: stores, files: netguard.ServerFiles{Setting: "--tls-"},
+		looks: netguard.ReloadPeriod}
 	cmd := &cobra.Command{
 		Use:   "serve --listen ADDR --store " + strings.Join(stores.Names, "|"),
 		Short: "Serve reservations over gRPC until interrupted",

@@ -203,7 +203,8 @@ func TestCertificateFaults(t *testing.T) {
 		{files: netguard.ServerFiles{CA: own.Cert}, want: "need --tls-cert"},
 		{files: netguard.ServerFiles{Cert: own.Cert, CA: own.Cert},
 			want: "--tls-cert " + own.Cert + ", --tls-key :"},
-		{files: netguard.ServerFiles{Cert: own.Cert, Private: own.Key, CA: own.Key}, want: "--tls-ca " + own.Key},
+		{files: netguard.ServerFiles{Cert: own.Cert, Private: own.Key, CA: own.Key},
+			want: "--tls-ca " + own.Key},
 	} {
 		c.files.Setting = "--tls-"
 		if _, err := (settings{files: c.files}).certificates(); err == nil ||

@@ -193,7 +193,8 @@ func (s *Store) do(ctx context.Context, c reservation.Call) (out reservation.Ans
 		a, err := call(ctx, s.client.AddHost, &pb.AddHostRequest{Host: c.Host, EarliestMs: at})
 		out.Added, out.Err = a.GetAdded(), err
 	case reservation.DeleteHost:
-		_, out.Err = call(ctx, s.client.DeleteHost, &pb.DeleteHostRequest{Host: c.Host, Token: c.Token, NextMs: at})
+		_, out.Err = call(ctx, s.client.DeleteHost, &pb.DeleteHostRequest{Host: c.Host,
+			Token: c.Token, NextMs: at})
 	case reservation.TryReserve:
 		a, err := call(ctx, s.client.TryReserve,
 			&pb.TryReserveRequest{Host: c.Host, LeaseMs: lease, Holder: c.Holder})

@@ -56,7 +56,8 @@ func (s *Server) AddHost(ctx context.Context, req *pb.AddHostRequest) (*pb.AddHo
 }
 
 func (s *Server) DeleteHost(ctx context.Context, req *pb.DeleteHostRequest) (*pb.Empty, error) {
-	return &pb.Empty{}, failure(s.cfg.Store.DeleteHost(ctx, req.Host, req.Token, reservation.Time(req.NextMs)))
+	return &pb.Empty{}, failure(s.cfg.Store.DeleteHost(ctx, req.Host, req.Token,
+		reservation.Time(req.NextMs)))
 }
 
 func (s *Server) SetAlias(ctx context.Context, req *pb.Alias) (*pb.Empty, error) {
@@ -98,7 +99,8 @@ func (s *Server) ExtendHost(ctx context.Context, req *pb.ExtendHostRequest) (*pb
 }
 
 func (s *Server) ReleaseHost(ctx context.Context, req *pb.ReleaseHostRequest) (*pb.Empty, error) {
-	return &pb.Empty{}, failure(s.cfg.Store.ReleaseHost(ctx, req.Host, req.Token, reservation.Time(req.NextMs)))
+	return &pb.Empty{}, failure(s.cfg.Store.ReleaseHost(ctx, req.Host, req.Token,
+		reservation.Time(req.NextMs)))
 }
 
 func (s *Server) Bind(ctx context.Context, req *pb.BindRequest) (*pb.BindResponse, error) {

@@ -119,7 +119,8 @@ func (s *Server) sweep(ctx context.Context) {
 			return
 		}
 		if err != nil {
-			s.cfg.Log.Error().Err(err).Msg("the store could not be swept: nothing is reserved anew while it is away")
+			s.cfg.Log.Error().Err(err).Msg("the store could not be swept: nothing is " +
+				"reserved anew while it is away")
 		}
 		s.setServing(err == nil)
 		select {

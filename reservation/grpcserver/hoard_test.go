@@ -31,7 +31,8 @@ func TestHoarders(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	watch, err := grpc_health_v1.NewHealthClient(conn).Watch(t.Context(), &grpc_health_v1.HealthCheckRequest{})
+	watch, err := grpc_health_v1.NewHealthClient(conn).
+		Watch(t.Context(), &grpc_health_v1.HealthCheckRequest{})
 	if err == nil {
 		_, err = watch.Recv()
 	}

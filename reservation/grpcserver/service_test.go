@@ -140,7 +140,8 @@ func TestToken(t *testing.T) {
 // TestTLS: the service has a certificate. If it has a CA for clients, it demands theirs.
 func TestTLS(t *testing.T) {
 	own := certstest.New(t) // is its own authority
-	server, err := netguard.LoadServerTLS(netguard.ServerFiles{Cert: own.Cert, Private: own.Key, CA: own.Cert})
+	server, err := netguard.LoadServerTLS(netguard.ServerFiles{Cert: own.Cert, Private: own.Key,
+		CA: own.Cert})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -349,7 +349,8 @@ func (s *Store) GetAlias(ctx context.Context, name string) (alias string, hosts 
 			return "", nil, err
 		}
 		if h.Alias == "" {
-			return "", nil, fmt.Errorf("%w: %.100q is no alias, nor a host in one", reservation.ErrUnknown, name)
+			return "", nil, fmt.Errorf("%w: %.100q is no alias, nor a host in one",
+				reservation.ErrUnknown, name)
 		}
 		if a, err = s.read(ctx, aliasKey(h.Alias)); err != nil {
 			return "", nil, err

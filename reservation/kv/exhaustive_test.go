@@ -48,7 +48,8 @@ func (w *walk) reserved(name string, s *Store, r reservation.Reservation, err er
 	}
 	w.returned(r)
 	err = s.ReleaseHost(context.Background(), r.Host, r.Token, time.Time{})
-	if lost := r.LeaseEnd.UnixMilli() <= w.now; err != nil && !(lost && errors.Is(err, reservation.ErrStale)) {
+	if lost := r.LeaseEnd.UnixMilli() <= w.now; err != nil &&
+		!(lost && errors.Is(err, reservation.ErrStale)) {
 		w.faults = append(w.faults, name+" releases: "+err.Error())
 	}
 }
@@ -56,7 +57,8 @@ func (w *walk) reserved(name string, s *Store, r reservation.Reservation, err er
 // lateRelease releases a lease that was lost long ago.
 func lateRelease(host string) actor {
 	return actor{name: "late", do: func(w *walk, s *Store) {
-		if err := s.ReleaseHost(context.Background(), host, 1, time.Time{}); !errors.Is(err, reservation.ErrStale) {
+		if err := s.ReleaseHost(context.Background(), host, 1, time.Time{}); !errors.Is(err,
+			reservation.ErrStale) {
 			w.faults = append(w.faults, "a late release was taken")
 		}
 	}}
@@ -86,7 +88,8 @@ func changeThenTry(alias string, hosts ...string) actor {
 		}
 		r, err := s.TryReserve(context.Background(), "b", lease, "alias")
 		if err == nil && len(w.grants) > 0 {
-			w.faults = append(w.faults, fmt.Sprintf("alias was given %+v while somebody has %+v", r, w.grants))
+			w.faults = append(w.faults, fmt.Sprintf("alias was given %+v while somebody has %+v", r,
+				w.grants))
 		}
 	}}
 }
@@ -136,7 +139,8 @@ func busy(host string, prepare func(*testing.T, *Store)) func(*testing.T, *Store
 // releaser has the lease that busy made, and releases it.
 func releaser(host string) actor {
 	return actor{name: "one", do: func(w *walk, s *Store) {
-		r := reservation.Reservation{Host: host, Token: 1, LeaseEnd: time.UnixMilli(walkStart - 1 + walkLease)}
+		r := reservation.Reservation{Host: host, Token: 1,
+			LeaseEnd: time.UnixMilli(walkStart - 1 + walkLease)}
 		w.reserved("one", s, r, nil)
 	}}
 }

@@ -117,7 +117,8 @@ func (w *walk) given(by string, r reservation.Reservation) {
 	for _, g := range w.grants {
 		if g.LeaseEnd.UnixMilli() > w.now && r.LeaseEnd.UnixMilli() > w.now &&
 			(g.Host == r.Host || g.Group == r.Group) {
-			w.faults = append(w.faults, fmt.Sprintf("%s was given %+v while %s has %+v", by, r, g.by, g.Reservation))
+			w.faults = append(w.faults, fmt.Sprintf("%s was given %+v while %s has %+v", by, r,
+				g.by, g.Reservation))
 		}
 	}
 	w.grants = append(w.grants, grant{r, by})

@@ -256,7 +256,8 @@ func (s *Store) ReserveNextHost(ctx context.Context, lease time.Duration, most i
 	}
 	most = min(max(most, 1), reservation.MaxReserve)
 	for len(list) < most {
-		got, found, rowErr := s.nextRows(ctx, most-len(list), now, reservation.Call{Lease: lease, Holder: holder})
+		got, found, rowErr := s.nextRows(ctx, most-len(list), now,
+			reservation.Call{Lease: lease, Holder: holder})
 		list, err = append(list, got...), rowErr
 		if !found || err != nil {
 			break

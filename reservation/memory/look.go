@@ -20,7 +20,8 @@ func (s *Store) Stats(ctx context.Context) (reservation.Stats, error) {
 	}
 	busy := s.leases.Len()
 	return reservation.Stats{
-		Hosts: uint64(s.hosts), Waiting: uint64(s.hosts - ready - busy), Ready: uint64(ready), Busy: uint64(busy),
+		Hosts: uint64(s.hosts), Waiting: uint64(s.hosts - ready - busy), Ready: uint64(ready),
+		Busy:    uint64(busy),
 		Aliases: uint64(s.aliases),
 	}, nil
 }

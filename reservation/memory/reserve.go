@@ -28,7 +28,8 @@ func (s *Store) lockLocked(h, g *record, now, lease int64, holder string) reserv
 	if h.bound != nil && h.bound == g {
 		h.boundUntil = max(h.boundUntil, l.end)
 	}
-	return reservation.Reservation{Host: h.name, Group: g.name, Token: l.token, LeaseEnd: time.UnixMilli(l.end)}
+	return reservation.Reservation{Host: h.name, Group: g.name, Token: l.token,
+		LeaseEnd: time.UnixMilli(l.end)}
 }
 
 // coverLocked makes r unavailable while l lives.

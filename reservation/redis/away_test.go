@@ -52,7 +52,8 @@ func TestAway(t *testing.T) {
 			"with the restart", sooner)
 	}
 	if free.Token < held.Token+1<<20 {
-		t.Errorf("token %d after %d; want one well above those that may have been lost", free.Token, held.Token)
+		t.Errorf("token %d after %d; want one well above those that may have been lost", free.Token,
+			held.Token)
 	}
 	if err := answered(t, func() error {
 		return s.ReleaseHost(ctx, "held.test", held.Token, time.Time{})

@@ -29,7 +29,8 @@ type brokenStore struct {
 // the host is served again.
 func TestBrokenKeys(t *testing.T) {
 	addr := redistest.Start(t).Addr()
-	for _, key := range []string{"CHG{chg}:", "chg_due{chg}:", "chg_covers{chg}:", "chg_by{chg}:", "chg_host{chg}:"} {
+	for _, key := range []string{"CHG{chg}:", "chg_due{chg}:", "chg_covers{chg}:", "chg_by{chg}:",
+		"chg_host{chg}:"} {
 		t.Run(key, func(t *testing.T) {
 			b := bench(t, 0, addr)
 			w := brokenStore{T: t, Store: b.Store.(*Store), b: b}

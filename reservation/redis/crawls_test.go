@@ -35,7 +35,8 @@ func byCrawl(t *testing.T, s *Store, when string, want map[string]int64) {
 		hosts += n
 	}
 	if total != sum || hosts != sum {
-		t.Errorf("%s: chg_total = %d and all of chg_count = %d; want the sum of chg_exec, %d", when, total, hosts, sum)
+		t.Errorf("%s: chg_total = %d and all of chg_count = %d; want the sum of chg_exec, %d", when,
+			total, hosts, sum)
 	}
 }
 
@@ -51,7 +52,8 @@ func nothingLeft(t *testing.T, b reservationtest.Bench) {
 	byCrawl(t, s, "after the end", map[string]int64{})
 	for _, name := range []string{"chg_known{chg}", "chg_count{chg}", "chg_home{chg}", "chg_held{chg}:*",
 		"chg_parts{chg}:*", "chg_tellers{chg}", "chg_crawls{chg}:*"} {
-		if keys, err := do(t, s, []string{"KEYS"}, s.cfg.Prefix+name).AsStrSlice(); err != nil || len(keys) > 0 {
+		if keys, err := do(t, s, []string{"KEYS"}, s.cfg.Prefix+name).AsStrSlice(); err != nil ||
+			len(keys) > 0 {
 			t.Errorf("left are %q, %v; want nothing", keys, err)
 		}
 	}
@@ -61,7 +63,8 @@ func nothingLeft(t *testing.T, b reservationtest.Bench) {
 func of(host string, n int, crawls ...any) reservation.Holding {
 	h := reservation.Holding{Host: host, Documents: n}
 	for i := 0; i < len(crawls); i += 2 {
-		h.Crawls = append(h.Crawls, reservation.CrawlPart{Crawl: crawls[i].(string), Documents: crawls[i+1].(int)})
+		h.Crawls = append(h.Crawls, reservation.CrawlPart{Crawl: crawls[i].(string),
+			Documents: crawls[i+1].(int)})
 	}
 	return h
 }
@@ -69,7 +72,8 @@ func of(host string, n int, crawls ...any) reservation.Holding {
 func teller(t *testing.T, s *Store) func(holder string, first bool, held ...reservation.Holding) {
 	return func(holder string, first bool, held ...reservation.Holding) {
 		t.Helper()
-		if known, err := s.ReportHoldings(t.Context(), holder, first, time.Minute, held); err != nil || !known {
+		if known, err := s.ReportHoldings(t.Context(), holder, first, time.Minute,
+			held); err != nil || !known {
 			t.Errorf("Hold(%s) = %v, %v; want true", holder, known, err)
 		}
 	}
@@ -119,7 +123,8 @@ func TestCrawlsThatCannotBeToldApart(t *testing.T) {
 	nothingLeft(t, b)
 	for _, bad := range []reservation.Holding{of("x.test", 1, "one", 2), of("x.test", 1, "one", 0),
 		of("x.test", -1), of("x.test", 2e9)} {
-		if _, err := s.ReportHoldings(t.Context(), "a", false, time.Minute, []reservation.Holding{bad}); err == nil {
+		if _, err := s.ReportHoldings(t.Context(), "a", false, time.Minute,
+			[]reservation.Holding{bad}); err == nil {
 			t.Errorf("Hold(%+v) is taken", bad)
 		}
 	}

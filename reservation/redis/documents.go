@@ -16,7 +16,8 @@ const maxCrawl = 255
 // AddDocuments adds n documents of a crawl ("": DEFAULT) to a group's count. While the count is
 // above zero, the group is served as a host of its own name. Such a group needs neither AddHost nor
 // DeleteHost: it leaves the queues when it is released with a count of zero.
-func (s *Store) AddDocuments(ctx context.Context, group string, earliest time.Time, crawl string, n int) error {
+func (s *Store) AddDocuments(ctx context.Context, group string, earliest time.Time, crawl string,
+	n int) error {
 	host, crawl, err := checkDocuments(group, crawl, n)
 	if err != nil {
 		return err
@@ -28,7 +29,8 @@ func (s *Store) AddDocuments(ctx context.Context, group string, earliest time.Ti
 
 // Done subtracts n documents from a group's count, under a reservation. Counts never fall below
 // zero. It returns how many are left.
-func (s *Store) Done(ctx context.Context, group string, token uint64, crawl string, n int) (left int64, err error) {
+func (s *Store) Done(ctx context.Context, group string, token uint64, crawl string,
+	n int) (left int64, err error) {
 	host, crawl, err := checkDocuments(group, crawl, n)
 	if err != nil {
 		return 0, err

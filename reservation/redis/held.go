@@ -61,7 +61,8 @@ func appendHeld(args []string, h reservation.Holding) ([]string, error) {
 		}
 	}
 	if rest < 0 || h.Documents > 1e9 {
-		return nil, fmt.Errorf("%w count %d: from 0 to a billion is allowed", reservation.ErrInvalid, h.Documents)
+		return nil, fmt.Errorf("%w count %d: from 0 to a billion is allowed",
+			reservation.ErrInvalid, h.Documents)
 	}
 	args[place] = strconv.Itoa(rest)
 	return args, nil

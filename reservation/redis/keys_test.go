@@ -216,7 +216,8 @@ func TestRealClock(t *testing.T) {
 		if gap := second.LeaseEnd.Sub(first.LeaseEnd); gap < short+penalty {
 			t.Errorf("reserved again after %v, want no sooner than the penalty", gap-short)
 		}
-		if err := s.ReleaseHost(ctx, "a.test", first.Token, time.Time{}); !errors.Is(err, reservation.ErrStale) {
+		if err := s.ReleaseHost(ctx, "a.test", first.Token, time.Time{}); !errors.Is(err,
+			reservation.ErrStale) {
 			t.Errorf("ReleaseHost by the first = %v; want ErrStale", err)
 		}
 		return

@@ -149,7 +149,8 @@ type op struct {
 }
 
 func (s *Store) command(c rueidis.Client, o op) rueidis.Completed {
-	return c.B().Evalsha().Sha1(o.script.sha).Numkeys(1).Key(s.keys...).Arg(s.cfg.Prefix).Arg(o.args...).Build()
+	return c.B().Evalsha().Sha1(o.script.sha).Numkeys(1).Key(s.keys...).Arg(s.cfg.Prefix).
+		Arg(o.args...).Build()
 }
 
 // run runs scripts in one round trip. Each has an answer or an error.
@@ -220,7 +221,8 @@ func isFull(err error) bool {
 // eval runs a script by its text, which Redis keeps.
 func (s *Store) eval(ctx context.Context, c rueidis.Client, o op) answer {
 	return answerOf(c.Do(ctx,
-		c.B().Eval().Script(o.script.text).Numkeys(1).Key(s.keys...).Arg(s.cfg.Prefix).Arg(o.args...).Build()))
+		c.B().Eval().Script(o.script.text).Numkeys(1).Key(s.keys...).Arg(s.cfg.Prefix).
+			Arg(o.args...).Build()))
 }
 
 // arrive checks whether this Redis is another process than before.

@@ -16,7 +16,8 @@ import (
 func BenchmarkReserveRelease(b *testing.B) {
 	server := redistest.Start(b)
 	for _, groups := range []int{1000, 1_000_000} {
-		s := New(Config{Addrs: []string{server.Addr()}, Prefix: fmt.Sprintf("b%d:", groups), Penalty: time.Second})
+		s := New(Config{Addrs: []string{server.Addr()}, Prefix: fmt.Sprintf("b%d:", groups),
+			Penalty: time.Second})
 		defer s.Close()
 		fill(b, s, groups)
 		b.Run(fmt.Sprintf("%d groups, 16 callers", groups), func(b *testing.B) {

@@ -93,7 +93,8 @@ func (s *Store) runRequests(requests []request) []granted {
 func appendNexts(args []string, requests []request, nexts []int) []string {
 	for len(nexts) > 0 {
 		first, most := requests[nexts[0]], 0
-		for len(nexts) > 0 && requests[nexts[0]].lease == first.lease && requests[nexts[0]].holder == first.holder {
+		for len(nexts) > 0 && requests[nexts[0]].lease == first.lease &&
+			requests[nexts[0]].holder == first.holder {
 			most, nexts = most+requests[nexts[0]].most, nexts[1:]
 		}
 		args = append(args, decimal(first.lease), first.holder, strconv.Itoa(most))

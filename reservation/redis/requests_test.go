@@ -36,7 +36,8 @@ func testNextIsShared(t *testing.T, s *Store, requests []request) {
 		}
 	}
 	answers := s.runRequests(requests)
-	if len(answers) != 3 || len(answers[0].list) != 1 || len(answers[1].list) != 3 || len(answers[2].list) != 0 {
+	if len(answers) != 3 || len(answers[0].list) != 1 || len(answers[1].list) != 3 ||
+		len(answers[2].list) != 0 {
 		t.Fatalf("shares are %+v; want 1, 3 and none", answers)
 	}
 	if !errors.Is(answers[2].err, reservation.ErrNotNow) || answers[0].err != nil || answers[1].err != nil {
@@ -45,7 +46,8 @@ func testNextIsShared(t *testing.T, s *Store, requests []request) {
 	}
 	for i, want := range requests[:2] {
 		for _, r := range answers[i].list {
-			if h, _ := do(t, s, []string{"HGET"}, s.cfg.Prefix+"CHG{chg}:"+r.Group, "h").ToString(); h != want.holder {
+			if h, _ := do(t, s, []string{"HGET"}, s.cfg.Prefix+"CHG{chg}:"+r.Group, "h").
+				ToString(); h != want.holder {
 				t.Errorf("%s is with %q; want %q", r.Group, h, want.holder)
 			}
 			if left := time.Until(r.LeaseEnd); left > time.Duration(want.lease)*time.Millisecond+
@@ -92,7 +94,8 @@ func TestTurn(t *testing.T) {
 			t.Errorf("answer %d is %v; want %v", i, answers[i].err, want)
 		}
 	}
-	if list := answers[0].list; len(list) != 1 || list[0].Host != "now.test" || list[0].Token <= got["now.test"].Token {
+	if list := answers[0].list; len(list) != 1 || list[0].Host != "now.test" ||
+		list[0].Token <= got["now.test"].Token {
 		t.Errorf("reserved %+v; want now.test, which was released just before", list)
 	}
 	in(t, s, "now.test", "busy")

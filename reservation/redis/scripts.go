@@ -29,7 +29,8 @@ func newScripts(clock string) (s scripts) {
 		"add": &s.add, "turn": &s.turn, "try": &s.try, "extend": &s.extend, "done": &s.done,
 		"delete": &s.remove, "bind": &s.bind, "alias": &s.alias, "join": &s.join, "getalias": &s.getAlias,
 		"stats":   &s.stats,
-		"explain": &s.explain, "worker": &s.worker, "janitor": &s.janitor, "arrive": &s.arrive, "hold": &s.hold,
+		"explain": &s.explain, "worker": &s.worker, "janitor": &s.janitor, "arrive": &s.arrive,
+		"hold": &s.hold,
 	} {
 		text := clock + core + read(name)
 		switch name {

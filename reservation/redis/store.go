@@ -216,7 +216,8 @@ func (s *Store) Stats(ctx context.Context) (out reservation.Stats, err error) {
 	}
 	hosts, ready, busy := a.number(0), a.number(1), a.number(2)
 	return reservation.Stats{
-		Hosts: uint64(hosts), Waiting: uint64(max(0, hosts-ready-busy)), Ready: uint64(ready), Busy: uint64(busy),
+		Hosts: uint64(hosts), Waiting: uint64(max(0, hosts-ready-busy)), Ready: uint64(ready),
+		Busy:    uint64(busy),
 		Aliases: uint64(a.number(3)), Repaired: uint64(a.number(4)),
 	}, nil
 }
@@ -231,7 +232,8 @@ func (s *Store) Explain(ctx context.Context, host string) (x reservation.Explana
 	if err := a.failure("explain %s", host); err != nil {
 		return x, err
 	}
-	x = reservation.Explanation{Host: host, Group: a.text(0), State: reservation.Unknown, Rule: reservation.RuleUnknown}
+	x = reservation.Explanation{Host: host, Group: a.text(0), State: reservation.Unknown,
+		Rule: reservation.RuleUnknown}
 	switch a.text(1) {
 	case "busy":
 		return x.As(reservation.Busy, a.number(2), reservation.RuleBusy, a.text(3)), nil

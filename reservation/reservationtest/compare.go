@@ -12,7 +12,8 @@ import (
 )
 
 var (
-	modelHosts   = []string{"a.test", "b.test", "c.test", "d.test", "e.test", "10.0.0.1", "10.0.0.2", "f.test"}
+	modelHosts = []string{"a.test", "b.test", "c.test", "d.test", "e.test", "10.0.0.1",
+		"10.0.0.2", "f.test"}
 	modelGroups  = []string{"10.0.0.1", "10.0.0.2", "10.0.0.3"}
 	modelAliases = []string{"one", "two", "three"}
 )

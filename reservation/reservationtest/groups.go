@@ -147,7 +147,8 @@ func testJoin(r *rig) {
 	r.pass(time.Second)
 	r.try("a.test")
 	r.refused("b.test", "c.test")
-	for alias, host := range map[string]string{"name": "a.test", "a.b": "a.test", "x": "it", "y": "not a host"} {
+	for alias, host := range map[string]string{"name": "a.test", "a.b": "a.test", "x": "it",
+		"y": "not a host"} {
 		_, err := r.JoinAlias(ctx, alias, []string{host})
 		r.wants(err, reservation.ErrInvalid, "JoinAlias(%s, %s)", alias, host)
 	}

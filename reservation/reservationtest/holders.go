@@ -77,7 +77,8 @@ func testFencing(r *rig) {
 	first := r.try("a.test")
 	stale := func(why string, token uint64) {
 		r.Helper()
-		r.wants(r.ReleaseHost(ctx, "a.test", token, time.Time{}), reservation.ErrStale, "%s: ReleaseHost", why)
+		r.wants(r.ReleaseHost(ctx, "a.test", token, time.Time{}), reservation.ErrStale,
+			"%s: ReleaseHost", why)
 		_, err := r.ExtendHost(ctx, "a.test", token, lease)
 		r.wants(err, reservation.ErrStale, "%s: ExtendHost", why)
 		r.wants(r.DeleteHost(ctx, "a.test", token, time.Time{}), reservation.ErrStale, "%s: DeleteHost", why)
@@ -205,7 +206,8 @@ func testAfter(r *rig) {
 	long := time.Now().Add(100 * 365 * 24 * time.Hour)
 	for i, answer := range r.Do(ctx, []reservation.Call{
 		{Verb: reservation.ReleaseHost, Host: a.Host, Token: a.Token, After: time.Minute, Time: long},
-		{Verb: reservation.ReleaseHost, Host: b.Host, Token: b.Token, After: time.Minute - time.Millisecond/2},
+		{Verb: reservation.ReleaseHost, Host: b.Host, Token: b.Token,
+			After: time.Minute - time.Millisecond/2},
 		{Verb: reservation.DeleteHost, Host: c.Host, Token: c.Token, After: time.Minute},
 		{Verb: reservation.DeleteHost, Host: "d.test", After: time.Minute},
 	}) {

@@ -39,7 +39,8 @@ func testMany(r *rig) {
 	if answers[0].Err != nil || !answers[0].LeaseEnd.Equal(r.Now().Add(2*lease)) || answers[2].Err != nil {
 		r.Errorf("Do = %+v; want a extended, b deleted", answers)
 	}
-	if err := answers[1].Err; !errors.Is(err, reservation.ErrStale) && !errors.Is(err, reservation.ErrUnknown) {
+	if err := answers[1].Err; !errors.Is(err, reservation.ErrStale) &&
+		!errors.Is(err, reservation.ErrUnknown) {
 		r.Errorf("releasing another host = %v; want ErrStale, or ErrUnknown if it was deleted first", err)
 	}
 	if got := r.Do(r.Context(), nil); len(got) != 0 {

@@ -22,7 +22,8 @@ func testMix(r *rig) {
 		}
 	}
 	for i, a := range r.Do(r.Context(), calls) {
-		if bad := calls[i].Host == "not a host"; bad != errors.Is(a.Err, reservation.ErrInvalid) || a.Added == bad {
+		if bad := calls[i].Host == "not a host"; bad != errors.Is(a.Err, reservation.ErrInvalid) ||
+			a.Added == bad {
 			r.Fatalf("adding %s = %+v", calls[i].Host, a)
 		}
 	}

@@ -45,7 +45,8 @@ type Log struct {
 func New(path string, log zerolog.Logger) *Log {
 	return &Log{
 		log: log, file: rotating{path: path, max: maxFile, keep: kept}, first: firstPause,
-		last: lastWait, more: make(chan struct{}, 1), waiting: &docindex.Outcomes{}, spare: &docindex.Outcomes{},
+		last: lastWait, more: make(chan struct{}, 1), waiting: &docindex.Outcomes{},
+		spare: &docindex.Outcomes{},
 	}
 }
 

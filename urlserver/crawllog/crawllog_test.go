@@ -108,7 +108,8 @@ func TestLine(t *testing.T) {
 		{docindex.Outcome{DocID: []byte("1"), URL: []byte("http://a.test/"), Kind: docindex.Robots, At: at},
 			`{"at":"2026-01-02T03:04:05.006Z","url":"http://a.test/","doc_id":"1","crawl":"DEFAULT","outcome":"robots",` +
 				`"status":0,"fetch_s":null,"attempts":0,"via":""}`},
-		{docindex.Outcome{DocID: []byte("1"), URL: []byte("http://a.test/"), NoStatus: true, Attempts: 1, At: at},
+		{docindex.Outcome{DocID: []byte("1"), URL: []byte("http://a.test/"), NoStatus: true,
+			Attempts: 1, At: at},
 			`{"at":"2026-01-02T03:04:05.006Z","url":"http://a.test/","doc_id":"1","crawl":"DEFAULT","outcome":"done",` +
 				`"status":null,"fetch_s":0,"attempts":1,"via":""}`},
 	} {

@@ -25,7 +25,8 @@ func TestPieceOfALine(t *testing.T) {
 	}
 	size := len(text) / 3
 	r := rotating{path: filepath.Join(t.TempDir(), "crawl.log"), max: maxFile, keep: kept}
-	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: uint64(2*size + 5), Max: was.Max}); err != nil {
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: uint64(2*size + 5),
+		Max: was.Max}); err != nil {
 		t.Skip(err)
 	}
 	n, err := r.write(text)

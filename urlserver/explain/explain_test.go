@@ -24,7 +24,8 @@ func TestEveryKindHasWords(t *testing.T) {
 func TestText(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 1, time.UTC)
 	got := Text([]Reason{
-		{Kind: NameFails, By: "lookup {until} {0}", Until: at.Add(time.Hour), Args: []any{at, at.Add(time.Minute)}},
+		{Kind: NameFails, By: "lookup {until} {0}", Until: at.Add(time.Hour),
+			Args: []any{at, at.Add(time.Minute)}},
 		{},
 		{Kind: TakesTurns, Args: []any{2, "10.0.0.1"}},
 	})
@@ -53,8 +54,10 @@ func TestAvailable(t *testing.T) {
 			Gap: time.Minute}}, "",
 			"not before 2026-01-02T03:04:05Z: the operator's delay of 1m0s"},
 		{"a rule that is not known",
-			docindex.Availability{Wait: docindex.Wait{Rule: docindex.WaitRuleBlocks}}, "", "blocked by a rule"},
-		{"a rule", docindex.Availability{Wait: docindex.Wait{Rule: docindex.WaitRuleBlocks}}, "[[rules]] 1 (*)",
+			docindex.Availability{Wait: docindex.Wait{Rule: docindex.WaitRuleBlocks}}, "",
+			"blocked by a rule"},
+		{"a rule", docindex.Availability{Wait: docindex.Wait{Rule: docindex.WaitRuleBlocks}},
+			"[[rules]] 1 (*)",
 			"blocked by [[rules]] 1 (*)"},
 		{"the pace of a site", docindex.Availability{NotBefore: at, Wait: docindex.Wait{
 			Rule: docindex.WaitAddress, Gap: time.Second, Name: "a.test", Count: 1}}, "",

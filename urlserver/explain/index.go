@@ -37,7 +37,8 @@ func Wait(w *docindex.Wait, rule string) string {
 	}
 	switch w.Rule {
 	case docindex.WaitLimit:
-		return fmt.Sprintf("the limit of its queue%s, %d completed URLs, is reached (SetCrawlLimit)", queue, w.Count)
+		return fmt.Sprintf("the limit of its queue%s, %d completed URLs, is reached "+
+			"(SetCrawlLimit)", queue, w.Count)
 	case docindex.WaitRuleBlocks:
 		return "blocked by " + rule
 	case docindex.WaitQueueBlocked:
@@ -50,7 +51,8 @@ func Wait(w *docindex.Wait, rule string) string {
 		return fmt.Sprintf("the delay of its queue%s, %v (SetDelay)", queue, w.Gap)
 	case docindex.WaitPassedOver:
 		return fmt.Sprintf(
-			"nothing of its queue%s could be given a moment ago: all were on hosts that may not be asked yet", queue)
+			"nothing of its queue%s could be given a moment ago: all were on hosts that "+
+				"may not be asked yet", queue)
 	}
 	if w.Rule == docindex.WaitAddress || w.Rule == docindex.WaitAddressInUse {
 		return addressWait(w)
@@ -91,8 +93,9 @@ var waitWords = map[docindex.WaitRule]string{
 		"until they report them or their leases end",
 	docindex.WaitHostDelayInSlots: "one at a time, by the operator's delay of {gap}",
 	docindex.WaitHostDelay:        "the operator's delay of {gap}",
-	docindex.WaitHostPaused:       "the slots asked it lately: its pace, its robots.txt or its Retry-After says so",
-	docindex.WaitHostGap:          "its site wants {gap} between two requests (Crawl-delay or backing off)",
+	docindex.WaitHostPaused: "the slots asked it lately: its pace, its robots.txt " +
+		"or its Retry-After says so",
+	docindex.WaitHostGap: "its site wants {gap} between two requests (Crawl-delay or backing off)",
 	docindex.WaitSlotGap: "others asked it lately, and the slots keep {gap} between two requests " +
 		"(Req_Host_Per_Sec)",
 	docindex.WaitAllDelayed:     "the delay of all queues, {gap} (SetDelay without a key, or the usual one)",
@@ -140,7 +143,8 @@ func outText(out *docindex.TransitCounts) string {
 	}{
 		{out.Frontier, "clients of the URL Frontier"},
 		{out.Remote, "daemons that took them as candidates over HTTP"},
-		{out.Slots, "the slots of another daemon on this index, or on their way between it and those of this one"},
+		{out.Slots, "the slots of another daemon on this index, or on their way " +
+			"between it and those of this one"},
 	} {
 		if p.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d with %s", p.n, p.who))

@@ -149,11 +149,11 @@ var words = [kinds]string{
 		"if it still fails at {until} its documents end as dns (resolver.give_up)",
 	AddressUnknown: "its address is being looked up",
 	AddressEnded:   "its address is looked up again, since what was known of it has ended",
-	AddressBound: "its address has changed: the reservation has it at {0}, where another daemon may ask it; " +
-		"it goes on at its new address when that has ended",
+	AddressBound: "its address has changed: the reservation has it at {0}, where another daemon may " +
+		"ask it; it goes on at its new address when that has ended",
 	BindingAwaited: "this daemon and the binding of its name in the reservation disagree on whether " +
-		"its address is on a shared network, since rules have changed or another daemon finds another address; " +
-		"it waits until its binding ends",
+		"its address is on a shared network, since rules have changed or another daemon finds " +
+		"another address; it waits until its binding ends",
 
 	Regrouping: "goes to another group, since the rules or its address have changed, " +
 		"when the requests to it that are open have ended",
@@ -189,8 +189,8 @@ var words = [kinds]string{
 		"waits for a spider with so few in flight",
 	UnnamedWait: "what names no spiderid waits for a spider that has not said SPIDER, and has room",
 	PoolFull:    "what is for spiderid {0} waits until a spider that has said SPIDER {1} has room",
-	GivenBack: "a spider gave documents back (BACK): they wait for as long as it said, or until another spider " +
-		"has room",
+	GivenBack: "a spider gave documents back (BACK): they wait for as long as it said, or until " +
+		"another spider has room",
 	PoolEmpty: "what is for spiderid {0} waits: no spider is connected that has said SPIDER {1}, or nothing",
 
 	NotBefore:           "not before {until}: {by}",
@@ -211,16 +211,17 @@ var words = [kinds]string{
 	LeftOutName:    "the doc index is asked to leave it out: {by}",
 	LeftOutFull: "the doc index is asked to leave out hosts on {0}: " +
 		"as much of them is held as may be (Queue_Len, vhosts.reject_over)",
-	UnaskedOutcomesFull: "outcomes cannot be delivered to the doc index and docindex.outcomes_max is reached: " +
-		"nothing is asked for",
+	UnaskedOutcomesFull: "outcomes cannot be delivered to the doc index and docindex.outcomes_max " +
+		"is reached: nothing is asked for",
 	UnaskedNoSpider: "no spider is connected, so host slots take nothing from those who have other " +
 		"ways to fetch it",
 	UnaskedPayloads:     "payloads of held documents take as much memory as they may ({0} MiB)",
 	UnaskedLeftoverFull: "as many documents wait for slots as may (leftover.max, {0})",
-	UnaskedSlotsFull: "all {0} host slots are taken (Queue_Count), or enough documents wait for them or for DNS; " +
-		"those are first",
-	UnaskedAsking:  "the doc index is being asked right now",
-	UnaskedBackoff: "the doc index had nothing new, and is asked again at {until} (docindex.retry, docindex.max_retry)",
+	UnaskedSlotsFull: "all {0} host slots are taken (Queue_Count), or enough documents wait for " +
+		"them or for DNS; those are first",
+	UnaskedAsking: "the doc index is being asked right now",
+	UnaskedBackoff: "the doc index had nothing new, and is asked again at {until} " +
+		"(docindex.retry, docindex.max_retry)",
 
 	IndexSilent:  "the doc index does not answer: {by}",
 	IndexBlocked: "what waits in the doc index is blocked by the operator until {until}",

@@ -40,7 +40,8 @@ func Hoard(t *testing.T, addr, method, token string, streams, size int) *Hoarder
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &Hoarder{conn: conn, framer: http2.NewFramer(conn, conn), window: map[uint32]int{0: 65535}, first: 65535}
+	h := &Hoarder{conn: conn, framer: http2.NewFramer(conn, conn), window: map[uint32]int{0: 65535},
+		first: 65535}
 	h.wake = sync.NewCond(&h.mu)
 	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
 		t.Fatal(err)

@@ -30,7 +30,8 @@ func StartCluster(t testing.TB, args ...string) (nodes []*Server, addrs []string
 	for _, s := range nodes {
 		Eventually(t, "the cluster", func() bool {
 			info := s.CLI("CLUSTER", "INFO")
-			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:6")
+			return strings.Contains(info, "cluster_state:ok") &&
+				strings.Contains(info, "cluster_known_nodes:6")
 		})
 	}
 	return nodes, addrs

@@ -64,7 +64,8 @@ func names(t *timed) []*common.KeyValue {
 }
 
 func outcome(t *timed) []*common.KeyValue {
-	all := []*common.KeyValue{text("urlserver.outcome", t.Outcome), number("urlserver.attempts", int64(t.Attempts))}
+	all := []*common.KeyValue{text("urlserver.outcome", t.Outcome),
+		number("urlserver.attempts", int64(t.Attempts))}
 	if t.Status > 0 {
 		all = append(all, number("http.response.status_code", int64(t.Status)))
 	}
@@ -96,9 +97,11 @@ func newID() []byte {
 // text returns a string attribute. It replaces text that is not UTF-8, which protobuf refuses.
 func text(key, value string) *common.KeyValue {
 	value = strings.ToValidUTF8(value, "\uFFFD")
-	return &common.KeyValue{Key: key, Value: &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: value}}}
+	return &common.KeyValue{Key: key,
+		Value: &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: value}}}
 }
 
 func number(key string, value int64) *common.KeyValue {
-	return &common.KeyValue{Key: key, Value: &common.AnyValue{Value: &common.AnyValue_IntValue{IntValue: value}}}
+	return &common.KeyValue{Key: key,
+		Value: &common.AnyValue{Value: &common.AnyValue_IntValue{IntValue: value}}}
 }

@@ -105,8 +105,10 @@ func TestTrace(t *testing.T) {
 		t.Errorf("the document's span is %v", root)
 	}
 	for key, want := range map[string]any{
-		"urlserver.doc_id": "7", "server.address": "a.test", "urlserver.group": "10.0.0.1", "urlserver.outcome": "done",
-		"urlserver.attempts": int64(2), "http.response.status_code": int64(200), "urlserver.steps_left_out": nil,
+		"urlserver.doc_id": "7", "server.address": "a.test", "urlserver.group": "10.0.0.1",
+		"urlserver.outcome":  "done",
+		"urlserver.attempts": int64(2), "http.response.status_code": int64(200),
+		"urlserver.steps_left_out": nil,
 	} {
 		if got := otlptest.Attribute(root, key); got != want {
 			t.Errorf("%s is %v; want %v", key, got, want)
@@ -252,7 +254,8 @@ func TestRetryAfter(t *testing.T) {
 		header string
 		want   time.Duration
 	}{
-		{http.StatusBadRequest, "5", 0}, {http.StatusInternalServerError, "", 0}, {http.StatusMovedPermanently, "", 0},
+		{http.StatusBadRequest, "5", 0}, {http.StatusInternalServerError, "", 0},
+		{http.StatusMovedPermanently, "", 0},
 		{http.StatusTooManyRequests, "5", 5 * time.Second}, {http.StatusServiceUnavailable, "", retryWait},
 		{http.StatusServiceUnavailable, "soon", retryWait}, {http.StatusBadGateway, "0", retryWait},
 		{http.StatusGatewayTimeout, "9999", maxRetry}, {http.StatusGatewayTimeout, "99999999", retryWait},

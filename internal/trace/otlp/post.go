@@ -36,14 +36,16 @@ func (e *Exporter) post(ctx context.Context, body []byte) (wait time.Duration, e
 	if resp.StatusCode/100 == 2 {
 		return 0, nil
 	}
-	return retryAfter(resp), refusal{e.url, resp.Status, strconv.QuoteToASCII(string(text[:min(len(text), maxShown)]))}
+	return retryAfter(resp), refusal{e.url, resp.Status,
+		strconv.QuoteToASCII(string(text[:min(len(text), maxShown)]))}
 }
 
 // retryAfter returns the time until another try after an answer; 0: the answer is final (OTLP
 // specification, "Failures").
 func retryAfter(resp *http.Response) time.Duration {
 	switch resp.StatusCode {
-	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable,
+		http.StatusGatewayTimeout:
 	default:
 		return 0
 	}

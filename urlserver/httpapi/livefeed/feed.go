@@ -243,7 +243,8 @@ func (m *message) add(name string, v any) (ok bool) {
 func (m *message) addTop(t Top) {
 	for !m.add("top", t) && len(t.Busiest)+len(t.Slowest)+len(t.Blocked)+len(t.ByRule) > 0 {
 		t.MoreByRule = t.MoreByRule || len(t.ByRule) > 0
-		t.Busiest, t.Slowest, t.Blocked, t.ByRule = half(t.Busiest), half(t.Slowest), half(t.Blocked), half(t.ByRule)
+		t.Busiest, t.Slowest, t.Blocked, t.ByRule = half(t.Busiest), half(t.Slowest),
+			half(t.Blocked), half(t.ByRule)
 	}
 }
 
@@ -254,6 +255,7 @@ func (m *message) addText(name string, data []byte) (ok bool) {
 	if len(m.text)+frame+len(name)+len(data) > maxMessage {
 		return false
 	}
-	m.text = append(append(append(append(append(m.text, "event: "...), name...), "\ndata: "...), data...), "\n\n"...)
+	m.text = append(append(append(append(append(m.text, "event: "...), name...), "\ndata: "...),
+		data...), "\n\n"...)
 	return true
 }

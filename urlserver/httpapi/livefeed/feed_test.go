@@ -50,11 +50,13 @@ func (f *fake) Summaries(_ context.Context, from int, dst []hostslots.SlotSummar
 	return nil
 }
 
-func (f *fake) SlotsNumbered(_ context.Context, numbers []uint32, _ int) (views []hostslots.SlotView, err error) {
+func (f *fake) SlotsNumbered(_ context.Context, numbers []uint32,
+	_ int) (views []hostslots.SlotView, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, n := range numbers {
-		views = append(views, hostslots.SlotView{Slot: n, Addr: netip.MustParseAddr("192.0.2.1"), Gap: f.slots[n].Gap})
+		views = append(views, hostslots.SlotView{Slot: n, Addr: netip.MustParseAddr("192.0.2.1"),
+			Gap: f.slots[n].Gap})
 	}
 	return views, nil
 }

@@ -64,7 +64,8 @@ func TestEnd(t *testing.T) {
 	other, _, _ := strings.Cut(session(g), ";") // of the same second
 	w := httptest.NewRecorder()
 	g.End(w, request("Cookie", one))
-	if got := w.Header().Get("Set-Cookie"); !strings.Contains(got, Cookie+"=;") || !strings.Contains(got, "Max-Age=0") {
+	if got := w.Header().Get("Set-Cookie"); !strings.Contains(got, Cookie+"=;") ||
+		!strings.Contains(got, "Max-Age=0") {
 		t.Errorf("End sets %s", got)
 	}
 	if g.Session(request("Cookie", one), noon) {
@@ -104,7 +105,8 @@ func TestSecure(t *testing.T) {
 		{name: "plain", header: []string{"Origin", "http://crawl.example:8080"}},
 		{name: "a proxy with TLS", header: []string{"Origin", "https://crawl.example"}, secure: true},
 		{name: "an old browser"},
-		{name: "only a proxy says so", header: []string{"X-Forwarded-Proto", "https", "Forwarded", "proto=https"}},
+		{name: "only a proxy says so", header: []string{"X-Forwarded-Proto", "https", "Forwarded",
+			"proto=https"}},
 	} {
 		w := httptest.NewRecorder()
 		New("secret").Begin(w, request(c.header...), noon)
@@ -124,7 +126,8 @@ func TestOwnPage(t *testing.T) {
 		{name: "old browser", header: []string{"Origin", "http://crawl.example:8080"}, good: true},
 		{name: "no browser says nothing", header: nil},
 		{name: "typed in", header: []string{"Sec-Fetch-Site", "none"}},
-		{name: "sister site", header: []string{"Sec-Fetch-Site", "same-site", "Origin", "http://crawl.example:8080"}},
+		{name: "sister site", header: []string{"Sec-Fetch-Site", "same-site", "Origin",
+			"http://crawl.example:8080"}},
 		{name: "other site", header: []string{"Sec-Fetch-Site", "cross-site"}},
 		{name: "other origin", header: []string{"Origin", "http://evil.example"}},
 		{name: "other port", header: []string{"Origin", "http://crawl.example"}},
