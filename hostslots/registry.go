@@ -94,6 +94,20 @@ func (r *registry) addText(t docText) arena.Ref {
 	return ref
 }
 
+// idOf returns the ID of a document.
+func (r *registry) idOf(d *document) []byte {
+	head := r.text.Bytes(d.text, textHeader)
+	from := textHeader
+	if head[2]&(ofCrawl>>8) != 0 {
+		from += fieldLen
+	}
+	if head[2]&(hasPayload>>8) != 0 {
+		from += fieldLen
+	}
+	end := from + int(head[0])
+	return r.text.Bytes(d.text, end)[from:]
+}
+
 func (r *registry) textOf(d *document) (t docText) {
 	head := r.text.Bytes(d.text, textHeader)
 	idLen, size, from, payload := int(head[0]), binary.LittleEndian.Uint16(head[1:]), textHeader, 0
@@ -113,7 +127,7 @@ func (r *registry) textOf(d *document) (t docText) {
 
 func (r *registry) findDoc(hash uint32, id []byte) uint32 {
 	return r.docByID.Find(hash, func(n uint32) bool {
-		return bytes.Equal(r.textOf(r.docs.At(n)).id, id)
+		return bytes.Equal(r.idOf(r.docs.At(n)), id)
 	})
 }
 
