@@ -156,7 +156,7 @@ func demonstrate(
 		w.title, c.plan.pages, len(c.plan.ends), len(w.hosts), perSec)
 	fmt.Fprintf(s, "dashboard while the crawl goes on: http://%v/\n", c.page.Addr())
 	if c.others {
-		fmt.Fprintf(s, "waiting for spiders at %v\n", c.spiderListener.Addr())
+		fmt.Fprintf(s, "waiting for spiders at %v; the web begins at %s\n", c.spiderListener.Addr(), w.seeds[0])
 	}
 	defer spareThreads()()
 	var watching team

@@ -38,7 +38,7 @@ func (c *recordedConn) Write(p []byte) (int, error) {
 		if !whole {
 			break
 		}
-		if f, err := protocol.ParseFetch(line); err == nil {
+		if f, _, err := protocol.ParseFetchWith(line); err == nil {
 			c.sent(f.URL)
 		}
 		c.rest = rest

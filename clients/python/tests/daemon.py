@@ -42,6 +42,8 @@ class Daemon:
         self.spiders = "127.0.0.1:0"
         settings = settings or "Req_Host_Per_Sec = 100"
         self._settings, self._spider, self._index = settings, spider, index
+        self.http = ""
+        self.dns = "127.0.0.1:1"
         self._process: subprocess.Popen[str] | None = None
         self._reader: threading.Thread | None = None
 
@@ -51,9 +53,9 @@ class Daemon:
         path.write_text(
             'log.format = "json"\n\n'
             f"{self._settings}\n"
-            '[resolver]\nallow_networks = ["127.0.0.0/8"]\nservers = ["127.0.0.1:1"]\n'
+            f'[resolver]\nallow_networks = ["127.0.0.0/8"]\nservers = ["{self.dns}"]\n'
             f'[docindex]\nkind = "{self._index}"\npath = "{self.folder}/index"\n'
-            '[http]\nlisten = ""\n'
+            '[http]\nlisten = "127.0.0.1:0"\n'
             f'[spider]\nlisten = "{self.spiders}"\n{self._spider}\n'
         )
         process = subprocess.Popen(
@@ -62,11 +64,15 @@ class Daemon:
         self._process = process
         assert process.stderr is not None
         lines = []
+        self.http = ""
         for line in process.stderr:
             lines.append(line)
             entry = json.loads(line) if line.startswith("{") else {}
             if entry.get("message") == "listening for spiders":
                 self.spiders = entry["address"]
+            if entry.get("message") == "listening for HTTP":
+                self.http = "http://" + entry["address"]
+            if self.http and not self.spiders.endswith(":0"):
                 break
         else:
             raise RuntimeError("the daemon ended:\n" + "".join(lines))

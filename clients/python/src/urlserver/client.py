@@ -348,6 +348,12 @@ class Client:
 
     # Waiting for jobs
 
+    async def wait(self, seconds: float) -> None:
+        """Wait until take may return a job that it did not before, or the time is over."""
+        waiting = asyncio.ensure_future(self._wait())
+        await asyncio.wait([waiting], timeout=seconds)
+        waiting.cancel()
+
     def _announce_after(self, seconds: float) -> None:
         loop = asyncio.get_running_loop()
         if self._timer is not None:
