@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -40,13 +38,13 @@ func TestPausesOutliveAKill(t *testing.T) {
 			file := write(t, "urlserver.toml", fmt.Sprintf(text, index))
 
 			first := startChild(t, file)
-			lines := spiderLines(t, first.spiders)
+			spider := dialSpider(t, first.spiders)
 			last := <-asked
 			for range c.pages {
-				line := <-lines.in
+				trans := spider.next()[0]
 				last = time.Now()
 				if c.answer != "" {
-					lines.say(strings.Fields(line)[0] + " " + c.answer)
+					fmt.Fprintln(spider.conn, trans, c.answer)
 				}
 			}
 			time.Sleep(delay / 4) // the kill comes then
@@ -54,7 +52,7 @@ func TestPausesOutliveAKill(t *testing.T) {
 			first.wait()
 
 			second := startChild(t, file)
-			spiderLines(t, second.spiders)
+			dialSpider(t, second.spiders)
 			if gap := (<-asked).Sub(last); gap < delay {
 				t.Errorf("robots.txt was fetched %v after the last request; the site asks for %v", gap, delay)
 			}
@@ -63,27 +61,3 @@ func TestPausesOutliveAKill(t *testing.T) {
 		})
 	}
 }
-
-// lineSpider is a connection of a spider that fetches nothing.
-type lineSpider struct {
-	conn net.Conn
-	in   chan string
-}
-
-func spiderLines(t *testing.T, addr string) *lineSpider {
-	t.Helper()
-	conn, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
-	s := &lineSpider{conn: conn, in: make(chan string, 100)}
-	go func() {
-		for lines := bufio.NewScanner(conn); lines.Scan(); {
-			s.in <- lines.Text()
-		}
-	}()
-	return s
-}
-
-func (s *lineSpider) say(line string) { fmt.Fprintln(s.conn, line) }

@@ -100,12 +100,13 @@ func sharedURLs(from int) (urls []string) {
 // TestSpidersAndClientsShareAnAddress: a spider and a URL Frontier client of one daemon together
 // keep the pace of an address, and the cap of a shared network.
 func TestSpidersAndClientsShareAnAddress(t *testing.T) {
-	rule := "[[rules]]\nnetworks = [\"127.0.0.0/24\"]\nshared = true\nper_sec = 8\nconcurrent = 8\n"
+	rule := "[reservation]\nlease = \"4s\"\npenalty = \"1s\"\n" +
+		"[[rules]]\nnetworks = [\"127.0.0.0/24\"]\nshared = true\nper_sec = 8\nconcurrent = 8\n"
 	for name, more := range map[string]string{"address": "", "network": rule} {
 		t.Run(name, func(t *testing.T) {
 			names := serveNames(t, func(string) string { return "127.0.0.2" })
-			text := strings.Replace(fmt.Sprintf(withAddresses, names, more), "Per_Sec = 2.0", "Per_Sec = 8.0", 1)
-			text = strings.Replace(text, "[[rules]]", "[reservation]\nlease = \"4s\"\npenalty = \"1s\"\n[[rules]]", 1)
+			text := fmt.Sprintf(withAddresses, names, more)
+			text = strings.Replace(text, "Per_Sec = 2.0", "Per_Sec = 8.0", 1)
 			d := startDaemon(t, write(t, "urlserver.toml", text))
 			p := &addressPace{from: map[string]int{}}
 			dialFrontier(t, d).discover(sharedURLs(0)...)

@@ -48,7 +48,7 @@ type proposal struct {
 // binding is what the engine knows of the group of a host.
 type binding struct {
 	name    uint64        // hash of the host's name, as host numbers are used again
-	at      time.Duration // when the answer in force was asked for, by this daemon or another one; 0: there is none
+	at      time.Duration // when the answer in force was asked for, by whichever daemon; 0: there is none
 	ttl     time.Duration // for which the answer holds from then on
 	asked   time.Duration // when this daemon last asked how long the binding holds
 	pending bool          // the reservation is to be asked, or its answer is to come
@@ -198,8 +198,8 @@ func (e *Engine) gatherBinds(c *LeaseBatch, due *waiter) {
 		own := ownGroup(&place)
 		b.follows = b.moved() || own && (b.group.IsValid() || e.now < b.yields)
 		name := string(e.slots.Host(p.host).Name())
-		bind := Bind{host: p.host, Host: name, Addr: p.addr, Proposed: p.addr.String(), Alias: place.Group, Own: own,
-			Ask: b.follows || b.waits, TTL: e.ttl(b, &place)}
+		bind := Bind{host: p.host, Host: name, Addr: p.addr, Proposed: p.addr.String(), Alias: place.Group,
+			Own: own, Ask: b.follows || b.waits, TTL: e.ttl(b, &place)}
 		if own {
 			bind.Proposed = name
 		}
@@ -216,7 +216,8 @@ func (e *Engine) gatherBinds(c *LeaseBatch, due *waiter) {
 // markOf returns what sets the mark of a host, or looks for it.
 func (e *Engine) markOf(of *Bind, b *binding) Bind {
 	hash := sha256.Sum256([]byte(of.Host))
-	mark := Bind{host: of.host, mark: true, Host: fmt.Sprintf(markName, hash[:8]), Proposed: markNotSet, Ask: !b.waits}
+	mark := Bind{host: of.host, mark: true, Host: fmt.Sprintf(markName, hash[:8]), Proposed: markNotSet,
+		Ask: !b.waits}
 	if b.waits {
 		mark.Proposed, mark.TTL = markSet, e.opt.Lease/2
 	}

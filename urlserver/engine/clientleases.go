@@ -208,12 +208,10 @@ func (l *ClientLeases) stepLease(now time.Duration, c *clientLease, work *LeaseB
 		c.state, c.token = clientDenied, 0
 		l.times.Set(c.id, now)
 	case c.state == clientHeld && idle:
-		work.Releases = append(work.Releases, Release{Host: c.name, Token: c.token, Slice: true,
-			Next: max(0, c.next-now)})
+		work.Releases = append(work.Releases, c.release(now))
 		l.forget(c)
 	case c.state == clientHeld && !c.open && now >= c.turn:
-		work.Releases = append(work.Releases, Release{Host: c.name, Token: c.token, Slice: true,
-			Next: max(0, c.next-now)})
+		work.Releases = append(work.Releases, c.release(now))
 		c.state, c.token = clientDenied, 0
 		l.times.Set(c.id, now+l.lease/clientRest)
 	case c.state == clientHeld && now >= c.renew:
@@ -229,6 +227,10 @@ func (l *ClientLeases) stepLease(now time.Duration, c *clientLease, work *LeaseB
 		work.Acquires = append(work.Acquires, request)
 		l.times.Remove(c.id)
 	}
+}
+
+func (c *clientLease) release(now time.Duration) Release {
+	return Release{Host: c.name, Token: c.token, Slice: true, Next: max(0, c.next-now)}
 }
 
 // schedule sets when a lease that is held is looked at again.
@@ -252,8 +254,8 @@ func (l *ClientLeases) Answered(now time.Duration, work *LeaseBatch) {
 			}
 			if r.slice != nil {
 				l.slices.answered(now, work.began, margin, r)
-			} else if c := l.groups[r.Host]; c != nil && c.token == r.Token || r.Answer == Granted && c != nil {
-				l.answered(now, work.began, margin, c, r)
+			} else { // one that is asked for is not forgotten
+				l.answered(now, work.began, margin, l.groups[r.Host], r)
 			}
 		}
 	}
@@ -283,8 +285,9 @@ func (l *ClientLeases) answered(now, began, margin time.Duration, c *clientLease
 func (l *ClientLeases) ReleaseAll(now time.Duration) (all []Release) {
 	for _, c := range l.groups {
 		if c.state == clientHeld && !c.open {
-			all = append(all, Release{Host: c.name, Token: c.token, Slice: true, Next: max(0, c.next-now),
-				Delete: true})
+			r := c.release(now)
+			r.Delete = true
+			all = append(all, r)
 		}
 	}
 	return append(all, l.slices.releaseAll(now, l)...)
