@@ -70,15 +70,17 @@ func (s *Slots) End(now time.Duration, n uint32) {
 }
 
 // addDocs adds n, 1 or -1, to the counts of documents of an origin or pool queue, its host, its
-// group and a crawl.
+// group and a crawl. The caller reschedules the group.
 func (s *Slots) addDocs(queue uint32, crawl uint16, n int) {
 	o := s.origins.At(queue)
 	o.docs += uint32(n)
 	h := s.hosts.At(o.host)
-	s.crawls.add(o.host, h.group, crawl, n)
+	if crawl != 0 {
+		s.crawls.add(o.host, h.group, crawl, n)
+	}
 	h.docs += uint32(n)
 	s.sweeper.update(o.host, h)
-	if h.limits.Blocked || h.slow {
+	if h.limited && h.limits.Blocked || h.slow {
 		s.updateRejected(o.host)
 	}
 	if h.group == 0 {
@@ -89,7 +91,10 @@ func (s *Slots) addDocs(queue uint32, crawl uint16, n int) {
 	if g.docs += uint32(n); h.slow {
 		g.slowDocs += uint32(n)
 	}
-	s.docsChanged(h.group)
+	loses, gets := g.docs == 0 && g.slot != 0, g.docs > 0 && g.slot == 0 && s.table.firstEmpty != 0
+	if !loses && !gets { // a slot, as soon as it is rescheduled, with all that follows from that
+		s.docsChanged(h.group)
+	}
 }
 
 // docsChanged updates what follows from the number of documents of a group: how many of them are

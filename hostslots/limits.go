@@ -10,7 +10,7 @@ func (h Host) SetLimits(now time.Duration, l Limits) {
 		return
 	}
 	old := r.limits
-	r.limits = l
+	r.limits, r.limited = l, l != Limits{}
 	s.changeLimits(r.group, old, l)
 	if s.changeLimits(r.above, old, l); r.above != 0 {
 		s.reschedule(now, r.above)
@@ -37,7 +37,7 @@ func (h Host) SetPlaceLimits(now time.Duration, p Place) {
 		id = r.above
 	}
 	if g := s.groups.At(id); g.kind == ofAddress && g.cap != p.Address {
-		g.cap = p.Address
+		g.setCap(p.Address)
 		s.reschedule(now, id)
 	}
 }
@@ -48,7 +48,7 @@ func (s *Slots) SetCap(now time.Duration, network string, gap time.Duration, con
 	id := networkID(network)
 	n := s.ensureGroup(id, ofNetwork)
 	s.named.names[id] = network
-	s.groups.At(n).cap = AddressLimits{Gap: gap, Concurrent: concurrent}
+	s.groups.At(n).setCap(AddressLimits{Gap: gap, Concurrent: concurrent})
 	s.updateCap(n)
 }
 

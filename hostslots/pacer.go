@@ -147,7 +147,7 @@ func (p *pacer) learn(now time.Duration, of *pace, ordinary time.Duration, f *Fe
 // siteGap returns the ordinary gap of a host that is a site by itself.
 func (p *pacer) siteGap(h *host) time.Duration {
 	gap := p.cfg.SiteGap
-	if h.limits.Gap > 0 && !faulty(faultLimits) {
+	if h.limited && h.limits.Gap > 0 && !faulty(faultLimits) {
 		gap = h.limits.Gap
 	}
 	if faulty(faultSiteGap) {
@@ -161,7 +161,7 @@ func (p *pacer) siteOpen(h *host) int {
 	switch {
 	case faulty(faultSiteOpen):
 		return math.MaxInt
-	case h.limits.Concurrent > 0 && !faulty(faultLimits):
+	case h.limited && h.limits.Concurrent > 0 && !faulty(faultLimits):
 		return h.limits.Concurrent
 	}
 	return p.cfg.SiteConcurrent
@@ -173,6 +173,8 @@ func (p *pacer) siteDue(h *host) time.Duration { return p.due(&h.site, p.siteGap
 func (p *pacer) groupGap(g *group) time.Duration {
 	l := &g.limits
 	switch {
+	case !g.limited && g.kind == ofAddress:
+		return p.cfg.Gap // the ordinary case
 	case g.kind == ofNetwork:
 		return g.cap.Gap
 	case faulty(faultLimits):
@@ -195,6 +197,8 @@ func (p *pacer) groupGap(g *group) time.Duration {
 func (p *pacer) groupOpen(g *group) int {
 	l := &g.limits
 	switch {
+	case !g.limited && g.kind == ofAddress:
+		return p.cfg.Concurrent // the ordinary case
 	case g.kind == ofNetwork:
 		return g.cap.Concurrent
 	case faulty(faultLimits):
@@ -308,7 +312,7 @@ func (p *pacer) addLimits(g *group, id uint32, l Limits) {
 		p.limitCounts[id] = counts
 	}
 	if counts[l]++; counts[l] == 1 {
-		g.limits = counts.strictest()
+		g.setLimits(counts.strictest())
 	}
 }
 
@@ -325,8 +329,8 @@ func (p *pacer) removeLimits(g *group, id uint32, l Limits) {
 	delete(counts, l)
 	if len(counts) == 0 || len(counts) == 1 && counts[Limits{}] > 0 {
 		delete(p.limitCounts, id)
-		g.limits = strictest{}
+		g.setLimits(strictest{})
 		return
 	}
-	g.limits = counts.strictest()
+	g.setLimits(counts.strictest())
 }

@@ -66,6 +66,7 @@ func (o *origin) origin(id uint32) uint32 {
 type host struct {
 	turn           turn
 	inRotation     bool // of its group: it has a document, and turn is turnAble
+	limited        bool // it has limits
 	slow           bool // it waits longer than Config.Patience
 	isIdle         bool // it is in sweeper.idle
 	rejected       bool // rejectList.hosts has it
@@ -108,14 +109,14 @@ func (h *host) settled() bool { return h.group != 0 && h.busy() }
 // closed reports whether nothing is sent to a host, whatever its group allows.
 func (h *host) closed() bool {
 	return h.moving || h.addressPending ||
-		h.blocked != 0 && !faulty(faultBlock) || h.limits.Blocked && !faulty(faultLimits)
+		h.blocked != 0 && !faulty(faultBlock) || h.limited && h.limits.Blocked && !faulty(faultLimits)
 }
 
 // group is the unit of slots and leases: all hosts that share an address, or the hosts of one site
 // if that is named by a rule or is on a shared network. The record of a shared network is a group
 // without hosts.
 type group struct {
-	// The ways of all documents read or change these, which are two cache lines.
+	// Each document's way reads or changes these, which are two cache lines.
 	kind         groupKind
 	full         bool // it has a slot with no room left
 	changed      bool // it is in crawlCounts.changed
@@ -125,6 +126,7 @@ type group struct {
 	isNotReady   bool // it is in dispatch.notReady
 	hasUsedQuota bool // it is in dispatch.quotaUsed
 	isRejected   bool // it is in rejectList.groups
+	limited      bool // it has limits or a cap
 	lease        lease
 	slot         uint32 // its number plus one; 0: none
 	docs         uint32 // held for its hosts
@@ -176,5 +178,15 @@ func (g *group) open() int { return int(g.sent + g.ownOpen + g.below) }
 
 // awaitsHosts reports whether the group waits for the open requests to hosts that are to join it.
 func (g *group) awaitsHosts() bool { return g.incoming > 0 && !faulty(faultJoin) }
+
+func (g *group) setLimits(l strictest) {
+	g.limits = l
+	g.limited = g.limits != strictest{} || g.cap != AddressLimits{}
+}
+
+func (g *group) setCap(c AddressLimits) {
+	g.cap = c
+	g.limited = g.limits != strictest{} || g.cap != AddressLimits{}
+}
 
 func (g *group) ip() netip.Addr { return netip.AddrFrom16(g.id).Unmap() }

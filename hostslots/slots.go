@@ -90,7 +90,7 @@ func (s *Slots) updateReady(now time.Duration, id uint32, g *group) {
 		return // the ordinary case of a group that waits for the end of a request
 	}
 	due := s.pacer.groupDue(g)
-	if g.line.head != 0 && !g.turnAbove { // those have their turn first
+	if g.users > 0 && g.line.head != 0 && !g.turnAbove { // those have their turn first
 		due += s.pacer.gap(&g.pace, s.pacer.groupGap(g))
 	}
 	may := (g.open() < s.pacer.groupOpen(g) || faulty(faultConcurrent)) && !g.awaitsHosts() &&

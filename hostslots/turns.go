@@ -76,7 +76,7 @@ func (s *Slots) setTurn(hostID uint32, to turn, due time.Duration) {
 			h.inRotation = false
 			s.dispatch.places.remove(&g.rotation, hostID)
 		}
-		if h.waiting.head != 0 {
+		if h.own > 0 {
 			s.suspendOwnRequests(hostID)
 		}
 		if h.released { // the next one may go in its place; it is first when it comes back
