@@ -31,6 +31,7 @@ type Config struct {
 	ReqHostPerSec       float64       // requests a second to a host group; above 0
 	AllowInsecure       bool          // listeners others can reach need neither token nor TLS
 	Rules               []HostRule    // the first one that applies to a host counts
+	Crawls              []Crawl       // scopes of crawls
 
 	Spider      Spider
 	Leftover    Leftover

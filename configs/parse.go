@@ -84,6 +84,9 @@ type reader struct {
 
 	rule    *draft // the one of [[rules]] that is being read; nil: none is
 	rulesAt int    // line of the first [[rules]]; 0: there was none
+
+	crawl    *crawlDraft // the one of [[crawls]] that is being read; nil: none is
+	crawlsAt int         // line of the first [[crawls]]; 0: there was none
 }
 
 // begun is where a table was first spoken of.
@@ -150,6 +153,7 @@ func (r *reader) read(text string, overrides []Override) {
 		r.take(e)
 	}
 	r.endRule()
+	r.endCrawl()
 	if !r.broken {
 		r.wholly(text)
 	}

@@ -27,6 +27,7 @@ func rules() []rule {
 			return embedded(c, len(c.DocIndex.Seeds) > 0,
 				"docindex.seeds go into an embedded index; put them there")
 		}},
+		{keys: []string{crawlsKey, "docindex.kind"}, fault: crawlsAreEmbedded},
 		{keys: []string{"frontier.listen", "docindex.kind"}, fault: func(c Config) string {
 			return embedded(c, c.Frontier.Listen != "",
 				"frontier.listen: the URL Frontier service needs an embedded index; run it there")

@@ -87,6 +87,7 @@ func topSettings() []setting {
 		at("Req_Host_Per_Sec", live, number(slowest, fastest),
 			func(c *Config) *float64 { return &c.ReqHostPerSec }),
 		at("allow_insecure", restart, boolean(), func(c *Config) *bool { return &c.AllowInsecure }),
+		at(crawlsKey, restart, crawls(), func(c *Config) *[]Crawl { return &c.Crawls }),
 		at(rulesKey, live, hostRules(), func(c *Config) *[]HostRule { return &c.Rules }),
 	}
 }

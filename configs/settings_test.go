@@ -49,6 +49,8 @@ func alter(t *testing.T, field reflect.Value) {
 		*v = append(slices.Clone(*v), 25)
 	case *[]HostRule:
 		*v = append(slices.Clone(*v), HostRule{Hosts: []string{"x"}, Block: true})
+	case *[]Crawl:
+		*v = append(slices.Clone(*v), Crawl{ID: "x"})
 	case *[]netip.Prefix:
 		*v = append(slices.Clone(*v), netip.MustParsePrefix("10.0.0.0/8"))
 	default:

@@ -31,6 +31,9 @@ func (r *reader) takeTable(e entry) {
 	case name == rulesKey && e.form == isList:
 		r.beginRule(e)
 		return
+	case name == crawlsKey && e.form == isList:
+		r.beginCrawl(e)
+		return
 	case isSetting:
 		r.bad[name] = true
 		r.mistake(e.line, s.name, "is a table here", s.allowed)
@@ -64,6 +67,10 @@ func (r *reader) begin(name string, line int, dotted bool) {
 func (r *reader) takeValue(e entry) {
 	if r.isOfRule(e) {
 		r.takeOfRule(e)
+		return
+	}
+	if r.isOfCrawl(e) {
+		r.takeOfCrawl(e)
 		return
 	}
 	written := e.path.String()

@@ -195,9 +195,10 @@ func (m *mirror) on(host int, paths ...string) (urls []string) {
 // A crawl stays on its site, as README's first one does; with depth 0 it fetches the seeds alone.
 func TestScopedCrawl(t *testing.T) {
 	m := twoSites(t)
-	d := startDaemon(t, settings(t, ""))
+	d := startDaemon(t, settings(t, "[[crawls]]\nid = \"fixed\"\nhosts = [\"127.0.0.3\"]\n"))
 	referenceSpider(t, d)
 	seed := "http://" + m.hosts[0] + "/\n"
+	command(t, seed, "put", "--at", d.at, "--crawl", "fixed", "-").want(t, 0, `"invalid":0,"out_of_scope":1}`, "")
 	command(t, seed, "put", "--at", d.at, "--depth", "0", "--crawl", "seeds", "-").want(t, 0, `"crawl":"seeds"`, "")
 	if n := crawled(t, d, "seeds", 1); n.Completed != 1 || n.Rules["depth"] == 0 {
 		t.Errorf("of depth 0: %+v; want the seed alone", n)

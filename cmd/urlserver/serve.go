@@ -158,6 +158,13 @@ func (s *server) open(ctx context.Context, cfg configs.Config) (err error) {
 	if err != nil {
 		return err
 	}
+	for _, c := range cfg.Crawls {
+		if err := s.scopes.SetCrawl(ctx, c.ID, scoped.Settings{Scope: c.Scope}); errors.Is(err, scoped.ErrStopped) {
+			s.log.Warn().Str("crawl", c.ID).Err(err).Msg("[[crawls]] of the settings: the scope is not set")
+		} else if err != nil {
+			return fmt.Errorf("crawls: %.100q: %w", c.ID, err)
+		}
+	}
 	if err := s.loadSeeds(ctx, store, cfg.DocIndex.Seeds); err != nil {
 		return err
 	}

@@ -1,0 +1,211 @@
+package configs
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"urlserver/internal/scope"
+)
+
+// Crawl is the scope of a crawl ID.
+type Crawl struct {
+	ID    string
+	Scope scope.Scope // in its one form
+}
+
+const (
+	crawlsKey  = "crawls"
+	maxCrawls  = 10_000
+	maxCrawlID = 1000 // bytes
+)
+
+// crawlMembers are the keys of a [[crawls]]: id, and the members of a scope.
+var crawlMembers = []string{"id", "domains", "hosts", "surts", "allow", "deny", "deny_extensions", "max_depth",
+	"max_pages", "max_pages_domain", "until"}
+
+// crawlDraft is the [[crawls]] whose keys are being read.
+type crawlDraft struct {
+	line   int
+	values map[string]any
+	lines  map[string]int // of each key
+	bad    bool           // it has a mistake
+}
+
+// beginCrawl begins with the keys below a [[crawls]].
+func (r *reader) beginCrawl(e entry) {
+	r.endCrawl()
+	if r.crawlsAt == 0 && r.set[crawlsKey] != 0 {
+		r.broken = true
+		r.mistake(e.line, crawlsKey, fmt.Sprintf("already set on line %d", r.set[crawlsKey]), "")
+	}
+	if r.crawlsAt == 0 {
+		r.crawlsAt, r.set[crawlsKey] = e.line, e.line
+	}
+	r.crawl = &crawlDraft{line: e.line, values: map[string]any{}, lines: map[string]int{}}
+}
+
+// isOfCrawl reports whether an entry is a key below [[crawls]].
+func (r *reader) isOfCrawl(e entry) bool {
+	return r.crawlsAt != 0 && e.parent == 1 && lower(e.path[0]) == crawlsKey
+}
+
+// takeOfCrawl puts one key into the crawl that is being read.
+func (r *reader) takeOfCrawl(e entry) {
+	name := strings.TrimPrefix(lower(e.path.String()), crawlsKey+".")
+	d := r.crawl
+	switch {
+	case d == nil: // its header makes no sense, which was said
+		return
+	case !slices.Contains(crawlMembers, name):
+		d.bad = true
+		r.mistake(e.line, shown(e.path.String()), "no such key", "one of "+strings.Join(crawlMembers, ", "))
+		return
+	case d.lines[name] != 0:
+		r.broken, d.bad = true, true
+		r.mistake(e.line, crawlsKey+"."+name, fmt.Sprintf("already set on line %d", d.lines[name]), "")
+		return
+	}
+	d.lines[name] = e.line
+	v, line, err := decode(e)
+	if err != nil {
+		r.broken, d.bad = true, true
+		r.mistake(line, crawlsKey+"."+name, strings.TrimSpace(err.Error()), "")
+		return
+	}
+	d.values[name] = v
+}
+
+// endCrawl takes the crawl that is complete now.
+func (r *reader) endCrawl() {
+	d := r.crawl
+	if d == nil {
+		return
+	}
+	r.crawl = nil
+	if !d.bad {
+		c, err := readCrawl(d.values)
+		if err == nil {
+			r.config.Crawls = append(r.config.Crawls, c)
+			return
+		}
+		member := ""
+		if f, ok := errors.AsType[*scope.Fault](err); ok {
+			member = f.Member
+		}
+		r.mistake(cmp.Or(d.lines[member], d.line), crawlsKey, oneLine(err.Error()), "")
+	}
+	r.bad[crawlsKey] = true
+}
+
+// readCrawl reads a [[crawls]] from what TOML gave.
+func readCrawl(table map[string]any) (c Crawl, err error) {
+	values := map[string]any{}
+	for _, written := range slices.Sorted(maps.Keys(table)) {
+		name := lower(written)
+		if !slices.Contains(crawlMembers, name) {
+			return c, fmt.Errorf("no such key as %s", shown(written))
+		}
+		values[name] = table[written]
+	}
+	id, isText := values["id"].(string)
+	if !isText || id == "" || len(id) > maxCrawlID {
+		return c, fmt.Errorf("id is wanted, the ID of the crawl: a string of 1 to %d bytes", maxCrawlID)
+	}
+	delete(values, "id")
+	if until, ok := values["until"]; ok {
+		if _, isTime := until.(time.Time); !isTime {
+			return c, &scope.Fault{Member: "until", Index: -1, Why: "is no date and time as in 2030-01-02T03:04:05Z"}
+		}
+	}
+	text, err := json.Marshal(values)
+	if err != nil { // a number that is none, or a year beyond 9999
+		return c, errors.New("it has a value that no scope can have")
+	}
+	c.ID = id
+	c.Scope, err = scope.Parse(text)
+	return c, err
+}
+
+// crawls is the setting as a whole, as it stands in crawls = [ … ].
+func crawls() kind[[]Crawl] {
+	return kind[[]Crawl]{
+		allowed: "[[crawls]] tables, up to 10000",
+		read: func(v any) (all []Crawl, err error) {
+			tables, err := as[[]any](v)
+			for i, v := range tables {
+				table, isTable := v.(map[string]any)
+				if !isTable {
+					return nil, fmt.Errorf("crawl %d is %s", i+1, typeName(v))
+				}
+				c, err := readCrawl(table)
+				if err != nil {
+					return nil, fmt.Errorf("crawl %d: %w", i+1, err)
+				}
+				all = append(all, c)
+			}
+			return all, err
+		},
+		fault: crawlsFault,
+		text: func(all []Crawl) string {
+			texts := make([]string, len(all))
+			for i, c := range all {
+				texts[i] = tomlCrawl(c)
+			}
+			return "[" + strings.Join(texts, ", ") + "]"
+		},
+	}
+}
+
+func crawlsFault(all []Crawl) string {
+	if len(all) > maxCrawls {
+		return fmt.Sprintf("%d crawls are too many", len(all))
+	}
+	seen := map[string]int{}
+	for i, c := range all {
+		if n := seen[c.ID]; n != 0 {
+			return fmt.Sprintf("crawl %d: crawl %d has the id %q already", i+1, n, c.ID)
+		}
+		seen[c.ID] = i + 1
+	}
+	return ""
+}
+
+// tomlCrawl is a crawl as an inline table.
+func tomlCrawl(c Crawl) string {
+	s := c.Scope
+	pairs := []string{"id = " + tomlString(c.ID)}
+	for i, list := range [][]string{s.Domains, s.Hosts, s.SURTs, s.Allow, s.Deny, s.DenyExtensions} {
+		var texts []string
+		for _, one := range list {
+			texts = append(texts, tomlString(one))
+		}
+		if len(texts) > 0 {
+			pairs = append(pairs, crawlMembers[1+i]+" = ["+strings.Join(texts, ", ")+"]")
+		}
+	}
+	if s.MaxDepth != nil {
+		pairs = append(pairs, "max_depth = "+strconv.Itoa(*s.MaxDepth))
+	}
+	if s.MaxPages > 0 {
+		pairs = append(pairs, "max_pages = "+strconv.FormatInt(s.MaxPages, 10))
+	}
+	if s.MaxPagesDomain > 0 {
+		pairs = append(pairs, "max_pages_domain = "+strconv.FormatInt(s.MaxPagesDomain, 10))
+	}
+	if !s.Until.IsZero() {
+		pairs = append(pairs, "until = "+s.Until.Format(time.RFC3339Nano))
+	}
+	return "{" + strings.Join(pairs, ", ") + "}"
+}
+
+// crawlsAreEmbedded says that scopes of crawls are kept by an embedded index.
+func crawlsAreEmbedded(c Config) string {
+	return embedded(c, len(c.Crawls) > 0, "[[crawls]]: an embedded index keeps the scopes of crawls; say them there")
+}
