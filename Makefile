@@ -10,7 +10,7 @@ DOCS = postgresql-doc-15 sqlite3-doc apache2-doc python-django-doc
 # One way to build for all targets: without C the index on disk takes a third less memory. The race detector wants C.
 export CGO_ENABLED = 0
 
-.PHONY: help run play test test-quick check house tikv generate bench fuzz sim crash chaos crawl corpus examples clients siege dist dist-test deploy-test
+.PHONY: help run play test test-quick check house tikv generate bench fuzz sim crash chaos crawl corpus examples clients siege dist dist-test deploy-test versus
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -59,6 +59,9 @@ generate: ## the code made of api/*/*.proto (needs protobuf-compiler)
 
 bench: ## the numbers, in a table, each beside its target (about 7 minutes)
 	go run ./internal/bench
+
+versus: ## the work of a frontier alone, for the daemon and for queues of other crawlers, in one table (N=20000 URLs; wants PyPI, redis-server)
+	@python3 scripts/versus $(N)
 
 fuzz: ## fuzz every target, FUZZTIME seconds in all
 	@sh scripts/fuzz $(FUZZTIME)
