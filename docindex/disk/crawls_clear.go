@@ -189,7 +189,7 @@ func (s *Store) clearRowLocked(key, value []byte) error {
 	}
 	n := s.namer.nameOfPlan(s.clearing.queue, &p)
 	d := doc{completed: true, last: c.lastOfPurged(), created: p.created, member: p.member,
-		id: p.id, url: p.url, lasting: lastingOf(p.packed)}
+		id: p.id, url: p.url, lasting: keep(lastingOf(p.packed))}
 	copy(d.at[:], key[1+4:])
 	s.docRowLocked(&n, &d)
 	s.unplanLocked(&n, &d)

@@ -39,7 +39,7 @@ func (s *Store) cachedLocked(n *name) (d *doc, ok bool) {
 	if id := s.transitOf(n); id != 0 {
 		tr := s.transits.At(id)
 		return &doc{created: tr.created, member: tr.member, at: tr.at, id: []byte(tr.id[:tr.idLen]),
-			packed: tr.packed, lasting: docindex.Packed(tr.id[tr.idLen:])}, true
+			packed: tr.packed, lasting: keep(docindex.Packed(tr.id[tr.idLen:]))}, true
 	}
 	return nil, false
 }
@@ -167,7 +167,7 @@ func (s *Store) completeLocked(queue uint32, n name, d *doc, url []byte, last em
 	}
 	s.endedLocked(queue, &n, d, now)
 	s.unplanLocked(&n, d)
-	d.completed, d.last, d.url, d.owner, d.lasting = true, last, url, owner, lasting
+	d.completed, d.last, d.url, d.owner, d.lasting = true, last, url, owner, keep(lasting)
 	s.purgedLocked(d.member, d.kind(), 1)
 	s.writeLocked(&n, d)
 	return nil

@@ -227,7 +227,7 @@ func (s *Store) orphanLocked(id uint32, now int64) {
 func (s *Store) dropIDs(queueNo uint32, had *deletedQueue) error {
 	err := s.dropIDsOf(queueNo, had.docs, func(value []byte) ([][]byte, error) {
 		d, err := readDoc(value)
-		return s.idsOf(had.crawl, d.id, d.lasting), err
+		return s.idsOf(had.crawl, d.id, d.kept()), err
 	})
 	if err != nil {
 		return err

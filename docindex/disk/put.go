@@ -189,7 +189,7 @@ func (s *Store) insertLocked(queue uint32, n *name, p *docindex.Put, now int64) 
 		d.id = p.DocID
 	}
 	if p.Due == docindex.Never {
-		d.completed, d.url, d.owner, d.lasting = true, p.URL, owner, lastingOf(docindex.Pack(p))
+		d.completed, d.url, d.owner, d.lasting = true, p.URL, owner, keep(lastingOf(docindex.Pack(p)))
 		s.writeLocked(n, &d)
 		s.count(queue, queuesched.Completed, 1)
 		s.base.Sched.Refresh(queue, now)

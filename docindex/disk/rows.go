@@ -127,7 +127,7 @@ type doc struct {
 	// scheduled: its body has more than metadata (see docindex.Packed)
 	packed bool
 	// completed, or in transit: what is kept of that, see lastingOf; of a document in transit not nil
-	lasting docindex.Packed
+	lasting *docindex.Packed
 }
 
 const (
@@ -175,7 +175,7 @@ func (d *doc) append(dst []byte) []byte {
 	if d.last != (embedded.Last{}) {
 		flags |= flagLast
 	}
-	lasts := d.completed && len(d.lasting) > 0
+	lasts := d.completed && d.lasting != nil && len(*d.lasting) > 0
 	if lasts || !d.completed && d.packed {
 		flags |= flagPacked
 	}
@@ -195,7 +195,7 @@ func (d *doc) append(dst []byte) []byte {
 		dst = append(binary.BigEndian.AppendUint16(dst, uint16(len(d.owner))), d.owner...)
 	}
 	if lasts {
-		dst = append(binary.BigEndian.AppendUint16(dst, uint16(len(d.lasting))), d.lasting...)
+		dst = append(binary.BigEndian.AppendUint16(dst, uint16(len(*d.lasting))), *d.lasting...)
 	}
 	if len(d.id) > 0 {
 		dst = append(append(dst, byte(len(d.id))), d.id...)
@@ -259,7 +259,7 @@ func readDoc(b []byte) (d doc, err error) {
 		if lasting, b, err = cutText(b); err != nil {
 			return d, err
 		}
-		d.lasting = lasting
+		d.lasting = keep(lasting)
 	}
 	if flags&flagID != 0 {
 		if len(b) == 0 || len(b) < 1+int(b[0]) {

@@ -50,12 +50,33 @@ func lastingOf(k docindex.Packed) docindex.Packed {
 	return docindex.Pack(&docindex.Put{Depth: p.Depth})
 }
 
+// nothing is the lasting of documents that keep nothing.
+var nothing docindex.Packed
+
+// keep returns what a doc has as lasting. A doc is small, as a map copies it: with more than 128
+// bytes each would be allocated.
+func keep(k docindex.Packed) *docindex.Packed {
+	if len(k) == 0 {
+		return &nothing
+	}
+	own := k
+	return &own
+}
+
+// kept returns d.lasting, or nothing.
+func (d *doc) kept() docindex.Packed {
+	if d.lasting == nil {
+		return nil
+	}
+	return *d.lasting
+}
+
 // lastingLocked returns lastingOf of a document's body. It reads the body only of a document that is
 // scheduled and has more than metadata.
 func (s *Store) lastingLocked(n *name, d *doc) (docindex.Packed, error) {
 	switch {
 	case d.completed && !d.purged, d.lasting != nil:
-		return d.lasting, nil
+		return d.kept(), nil
 	case !d.packed:
 		return nil, nil
 	}
