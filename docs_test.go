@@ -121,6 +121,9 @@ func TestDocumentedCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(filepath.Join(dir, "urls.txt"), []byte("http://example.org/\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	makefile, err := os.ReadFile("Makefile")
 	if err != nil {
 		t.Fatal(err)

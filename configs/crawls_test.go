@@ -57,14 +57,16 @@ until = "tomorrow"
 	}
 	for _, want := range []string{
 		"x.toml:3: crawls: deny[1]: error parsing regexp: missing closing )", "x.toml:5: crawls: id is wanted",
-		"x.toml:9: crawls.depth: no such key", "x.toml:10: crawls: scope: max_depth: a JSON string is of the wrong type",
+		"x.toml:9: crawls.depth: no such key",
+		"x.toml:10: crawls: scope: max_depth: a JSON string is of the wrong type",
 		"x.toml:15: crawls: until: is no date and time",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is\n%v\nwithout %s", err, want)
 		}
 	}
-	_, err = Parse("x.toml", []byte("docindex.kind = \"http\"\ndocindex.url = \"http://a.example/\"\n[[crawls]]\nid = \"a\"\n"))
+	_, err = Parse("x.toml", []byte("docindex.kind = \"http\"\ndocindex.url = \"http://a.example/\"\n"+
+		"[[crawls]]\nid = \"a\"\n"))
 	if err == nil || !strings.Contains(err.Error(), "an embedded index keeps the scopes") {
 		t.Errorf("with an index elsewhere: %v", err)
 	}

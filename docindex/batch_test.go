@@ -106,7 +106,8 @@ func TestKind(t *testing.T) {
 			t.Errorf("ParseKind(%s) = %v, %v", k, got, ok)
 		}
 	}
-	if got, want := strings.Join(words, " "), "done timeout robots dns invalid stopped expired out_of_scope"; got != want {
+	want := "done timeout robots dns invalid stopped expired out_of_scope"
+	if got := strings.Join(words, " "); got != want {
 		t.Errorf("words are %s; want %s", got, want)
 	}
 	if got := docindex.Kind(docindex.Kinds).String(); got != "unknown" {

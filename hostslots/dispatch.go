@@ -24,6 +24,7 @@ type dispatch struct {
 	hostOwn   links[ownRequest]       // the same, by their hosts
 	closed    map[uint32][]ownWaiting // by host: own requests that are in no group's queue
 	slotQueue leftover.Queue          // groups that wait for a slot, by when one is of use to them
+	prepared  uint32 // see prepare
 	notReady  recordList[group]       // groups with a slot that they cannot use for Config.Patience
 	quotaUsed recordList[group]       // groups that have sent Config.Len documents from their slot
 }
@@ -109,7 +110,7 @@ func (s *Slots) prepare() {
 	if id := ready.Ahead(3); id != 0 {
 		read += s.origins.At(s.hosts.At(s.groups.At(id).rotation.head).origins).queue
 	}
-	s.prepared += read // so that the compiler keeps the reads
+	s.dispatch.prepared += read // so that the compiler keeps the reads
 }
 
 // mostPassed bounds how many hosts a call passes over that may not be requested, so that no call

@@ -22,7 +22,6 @@ type Slots struct {
 	unresolved unresolved
 	rejects    rejectList
 	sweeper    sweeper
-	prepared   uint32 // see prepare
 }
 
 // New returns empty slots. Each group counts as requested at time 0.

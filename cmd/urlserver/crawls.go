@@ -261,8 +261,8 @@ func crawlStopCommand() *cobra.Command {
 		}
 		var reply json.RawMessage
 		if row.AppID == "" {
-			_, err := c.callURL(cmd.Context(), http.MethodDelete, c.base.JoinPath("api", "crawls", row.CrawlID), "", nil,
-				&reply)
+			to := c.base.JoinPath("api", "crawls", row.CrawlID)
+			_, err := c.callURL(cmd.Context(), http.MethodDelete, to, "", nil, &reply)
 			if err != nil {
 				return err
 			}

@@ -117,7 +117,8 @@ func sitesOf(files []string, in io.Reader) (sites []string, rest io.Reader, err 
 				return nil, nil, fmt.Errorf("read standard input: %w", err)
 			}
 			if len(text) > maxSameSite {
-				return nil, nil, fmt.Errorf("--same-site: standard input has more than %d bytes; use a file", maxSameSite)
+				return nil, nil, fmt.Errorf(
+					"--same-site: standard input has more than %d bytes; use a file", maxSameSite)
 			}
 			in, from = bytes.NewReader(text), bytes.NewReader(text)
 		} else {

@@ -209,8 +209,8 @@ func TestScopedCrawl(t *testing.T) {
 	command(t, seed, "put", "--at", d.at, "--same-site", "-").want(t, 0,
 		`{"new":1,"known":0,"invalid":0,"crawl":"127.0.0.2"}`, "")
 	n := crawled(t, d, "127.0.0.2", 12)
-	want := m.on(0, "/", "/a.html", "/a.html?q=1", "/b/", "/b/deep/1.html", "/b/deep/2.html", "/b/deep/3.html", "/c.html",
-		"/last.html", "/trap/1.html", "/trap/2.html", "/x.gif")
+	want := m.on(0, "/", "/a.html", "/a.html?q=1", "/b/", "/b/deep/1.html", "/b/deep/2.html",
+		"/b/deep/3.html", "/c.html", "/last.html", "/trap/1.html", "/trap/2.html", "/x.gif")
 	if got := m.pages("reference"); !slices.Equal(got, want) {
 		t.Errorf("the spider asked\n%q; want\n%q", got, want)
 	}

@@ -203,7 +203,8 @@ func (s *server) open(ctx context.Context, cfg configs.Config) (err error) {
 	s.admin = httpapi.New(httpapi.Config{
 		Daemon: s.daemon, Store: store, Token: string(cfg.HTTP.Token), Listen: cfg.HTTP.Listen,
 		Hosts: cfg.HTTP.Hosts, Log: s.log,
-		Scopes: s.scopeKeeper(), StopCrawl: s.crawls.stopID(), Actions: s.crawls.actions(), Crawls: s.crawls.lister(), CrawlChanges: s.crawls.changes(),
+		Scopes: s.scopeKeeper(), StopCrawl: s.crawls.stopID(), Actions: s.crawls.actions(),
+		Crawls: s.crawls.lister(), CrawlChanges: s.crawls.changes(),
 		Kafka: s.crawls.figures(), More: s.collectors(), File: s.file, Recent: s.recent, Reload: s.askReload,
 	})
 	return nil

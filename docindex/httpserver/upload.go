@@ -60,7 +60,8 @@ type upload struct {
 
 // serveURLs stores any number of URLs. It counts and names invalid lines, and stores the others.
 func serveURLs(store Store, w http.ResponseWriter, r *http.Request, body io.Reader) error {
-	up := upload{store: store, crawl: []byte(r.URL.Query().Get("crawl")), answer: uploadAnswer{Rules: map[string]int{}, Errors: []string{}}}
+	up := upload{store: store, crawl: []byte(r.URL.Query().Get("crawl")),
+		answer: uploadAnswer{Rules: map[string]int{}, Errors: []string{}}}
 	if err := up.readAll(r, body); err != nil {
 		answerJSON(w, statusOf(err), brokenUpload{failure{err.Error()}, up.answer})
 		return nil

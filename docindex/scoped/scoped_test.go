@@ -260,7 +260,8 @@ func TestChange(t *testing.T) {
 			i, err := s.Crawl(t.Context(), "c")
 			return err == nil && !i.Review && i.Completed == 1
 		})
-		if first := string(b.At(0).URL); !slices.Equal(recalled, []string{first}) || !strings.Contains(first, "a.test") {
+		first := string(b.At(0).URL)
+		if !slices.Equal(recalled, []string{first}) || !strings.Contains(first, "a.test") {
 			t.Errorf("recalled %q; want %q", recalled, first)
 		}
 		for i := range b.Len() {
