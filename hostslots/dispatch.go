@@ -24,7 +24,7 @@ type dispatch struct {
 	hostOwn   links[ownRequest]       // the same, by their hosts
 	closed    map[uint32][]ownWaiting // by host: own requests that are in no group's queue
 	slotQueue leftover.Queue          // groups that wait for a slot, by when one is of use to them
-	prepared  uint32 // see prepare
+	prepared  uint32                  // see prepare
 	notReady  recordList[group]       // groups with a slot that they cannot use for Config.Patience
 	quotaUsed recordList[group]       // groups that have sent Config.Len documents from their slot
 }
