@@ -83,11 +83,13 @@ func (w *sharedWeb) fullest(window time.Duration) (most int) {
 // requests: never more than the network's cap, and at least nine tenths of it.
 func TestSharedNetwork(t *testing.T) {
 	t.Run("redis", func(t *testing.T) {
+		t.Parallel() // it mostly waits
 		redis := redistest.Start(t)
 		r := newShareRig(t, 100*time.Millisecond)
 		r.share(fmt.Sprintf("kind = \"redis\"\naddrs = [%q]", redis.Addr()), sharePerSec, 40)
 	})
 	t.Run("grpc", func(t *testing.T) {
+		t.Parallel()
 		r := newShareRig(t, 400*time.Millisecond)
 		addr := r.world.own(100) + ":7072"
 		r.others = append(r.others, &process{t: t, name: "service", log: filepath.Join(r.dir, "service.log"),
