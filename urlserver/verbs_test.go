@@ -14,6 +14,7 @@ import (
 	"urlserver/configs"
 	"urlserver/docindex"
 	"urlserver/docindex/memory"
+	"urlserver/docindex/scoped"
 )
 
 // hear reads lines until so many answers and so many documents have come. It says that the
@@ -286,9 +287,9 @@ func TestOldSpider(t *testing.T) {
 // application and spider before the document counts as ended.
 func TestDoneSaysMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := memory.New()
+		store := scoped.New(memory.New())
 		index := &heard{Store: store}
-		b := (&bubble{t: t, store: store}).start(nil, Parts{Index: index, Store: store})
+		b := (&bubble{t: t}).start(nil, Parts{Index: index, Store: store})
 		defer b.stopped()
 		s := b.spider("SPIDER s", `PUT 1 {"url":"http://10.0.0.1/a","crawl":"c","doc_id":"a",`+
 			`"metadata":{"appid":["x"],"spiderid":["s"],"more":["y"]}}`)
@@ -332,7 +333,7 @@ func TestDoneSaysMore(t *testing.T) {
 
 // heard keeps the last outcome.
 type heard struct {
-	*memory.Store
+	*scoped.Store
 	last docindex.Outcome
 }
 
