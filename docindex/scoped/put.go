@@ -1,6 +1,7 @@
 package scoped
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -153,17 +154,25 @@ func (b *batch) takes(
 	return false, nil
 }
 
-// isKnown reports whether the store has a document of a URL's crawl and key with the same URL.
+// isKnown reports whether the store has the document of a put, so that the put adds none. If several
+// documents have the URL, it looks at one of them only: a known document may count as unknown, never
+// the other way round.
 func (b *batch) isKnown(ctx context.Context, put *docindex.Put, host []byte) (bool, error) {
 	queue := docindex.Scope{Crawl: put.Crawl, Key: put.Key}
 	if len(queue.Key) == 0 {
 		queue.Key = host
 	}
-	_, err := b.s.Store.Find(ctx, queue, put.URL)
-	if errors.Is(err, docindex.ErrUnknown) {
+	doc, err := b.s.Store.Find(ctx, queue, put.URL)
+	switch owner := docindex.OwnerOf(put.Metadata); {
+	case errors.Is(err, docindex.ErrUnknown):
 		return false, nil
+	case err != nil:
+		return false, err
+	case put.Update && owner == nil && len(put.Unique) == 0:
+		return true, nil // it is of any document with this URL
+	default:
+		return bytes.Equal(doc.Unique, put.Unique) && bytes.Equal(docindex.OwnerOf(doc.Metadata), owner), nil
 	}
-	return err == nil, err
 }
 
 // outside refuses a URL by a rule.

@@ -220,6 +220,27 @@ func TestMaxPages(t *testing.T) {
 	})
 }
 
+// TestMaxPagesOfOneURL puts one URL several times: what it is known by differs, or who owns it.
+func TestMaxPagesOfOneURL(t *testing.T) {
+	onStores(t, func(t *testing.T, s *scoped.Store) {
+		set(t, s, "c", `{"max_pages":2}`)
+		unique := func(as string) docindex.Put {
+			return docindex.Put{URL: []byte("http://a.test/"), Crawl: []byte("c"), Unique: []byte(as)}
+		}
+		owned := unique("")
+		owned.Metadata = docindex.EncodeMetadata(map[string][]string{"appid": {"one"}})
+		owned.Unique = nil
+		v, _ := put(t, s, unique("1"), unique("2"), unique("3"), owned)
+		want := []docindex.Verdict{docindex.New, docindex.New, docindex.Outside, docindex.Outside}
+		if !slices.Equal(v, want) {
+			t.Errorf("verdicts %v; want %v", v, want)
+		}
+		if i, err := s.Crawl(t.Context(), "c"); err != nil || i.Scheduled != 2 {
+			t.Errorf("%+v, %v; want 2 documents", i.Counts, err)
+		}
+	})
+}
+
 // reviewed runs the reviews of a store until check says so.
 func reviewed(t *testing.T, s *scoped.Store, check func() bool) {
 	t.Helper()
