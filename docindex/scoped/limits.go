@@ -184,8 +184,12 @@ func (s *Store) countDomains(ctx context.Context, of docindex.Scope) (map[string
 // recount forgets the numbers of a crawl's documents.
 func (s *Store) recount(crawl []byte) {
 	if c := s.find(crawl); c != nil {
-		c.tally.mu.Lock()
-		c.tally.counted, c.tally.domains = false, nil
-		c.tally.mu.Unlock()
+		c.tally.forget()
 	}
+}
+
+func (t *tally) forget() {
+	t.mu.Lock()
+	t.counted, t.domains = false, nil
+	t.mu.Unlock()
 }

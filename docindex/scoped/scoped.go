@@ -166,6 +166,9 @@ func (s *Store) installLocked(id, text string, review bool) {
 	c := s.newCrawlLocked(text)
 	if old != nil {
 		c.tally, review = old.tally, review && (c.rules != old.rules || c.Stopped != old.Stopped)
+		if c.limited() && !old.limited() || c.Scope.MaxPagesDomain > 0 && old.Scope.MaxPagesDomain == 0 {
+			c.tally.forget() // what was put meanwhile was not counted
+		}
 	}
 	s.crawls[id] = c
 	s.some.Store(true)

@@ -241,6 +241,24 @@ func TestMaxPagesOfOneURL(t *testing.T) {
 	})
 }
 
+// TestMaxPagesAgain limits a crawl, lifts the limit, and limits it again: what came in between
+// counts.
+func TestMaxPagesAgain(t *testing.T) {
+	onStores(t, func(t *testing.T, s *scoped.Store) {
+		for _, limit := range []string{`{"max_pages":3}`, `{"max_pages_domain":3}`} {
+			crawl := limit
+			set(t, s, crawl, limit)
+			put(t, s, of(crawl, "http://a.test/1")...)
+			set(t, s, crawl, `{}`)
+			put(t, s, of(crawl, "http://a.test/2", "http://a.test/3")...)
+			set(t, s, crawl, limit)
+			if v, _ := put(t, s, of(crawl, "http://a.test/4")...); v[0] != docindex.Outside {
+				t.Errorf("%s: verdict %v on a fourth document; want %v", limit, v[0], docindex.Outside)
+			}
+		}
+	})
+}
+
 // reviewed runs the reviews of a store until check says so.
 func reviewed(t *testing.T, s *scoped.Store, check func() bool) {
 	t.Helper()
