@@ -18,6 +18,65 @@ func (s *Store) Put(ctx context.Context, p *docindex.Puts) (res docindex.PutResu
 	if err := s.ready(ctx); err != nil {
 		return res, err
 	}
+	if p.HasVia() {
+		if ends := partsOf(p); len(ends) > 1 {
+			err = s.putParts(ctx, p, ends, &res)
+			return res, err
+		}
+	}
+	return s.putPart(ctx, p)
+}
+
+// partsOf cuts p before each URL whose page is put earlier in the same part. It returns the end of
+// each part.
+func partsOf(p *docindex.Puts) (ends []int) {
+	ids := map[string]struct{}{}
+	for i := range p.Len() {
+		put, _ := p.At(i)
+		if _, found := ids[string(put.Via)]; found {
+			ends = append(ends, i)
+			clear(ids)
+		}
+		if len(put.DocID) > 0 {
+			ids[string(put.DocID)] = struct{}{}
+		}
+	}
+	return append(ends, p.Len())
+}
+
+// putParts stores the parts of p one after the other, so that links find their pages.
+func (s *Store) putParts(ctx context.Context, p *docindex.Puts, ends []int, res *docindex.PutResult) error {
+	from := 0
+	for _, end := range ends {
+		var part docindex.Puts
+		for i := from; i < end; i++ {
+			part.AddFrom(p, i)
+		}
+		one, err := s.putPart(ctx, &part)
+		for i := from; i < end; i++ {
+			p.SetVerdict(i, part.Verdict(i-from))
+		}
+		for i := range one.Refused {
+			one.Refused[i].Index += from
+		}
+		res.New += one.New
+		res.Known += one.Known
+		res.Dropped += one.Dropped
+		res.Refused = append(res.Refused, one.Refused...)
+		res.OutOfScope += one.OutOfScope
+		for rule, n := range one.Rules {
+			res.Rules[rule] += n
+		}
+		if err != nil {
+			return err
+		}
+		from = end
+	}
+	return nil
+}
+
+// putPart is Put where no page of a URL is in p itself.
+func (s *Store) putPart(ctx context.Context, p *docindex.Puts) (res docindex.PutResult, err error) {
 	b := batch{s: s, p: p, res: &res, now: s.now()}
 	if p, err = b.resolve(ctx); err != nil {
 		return res, err
@@ -25,7 +84,8 @@ func (s *Store) Put(ctx context.Context, p *docindex.Puts) (res docindex.PutResu
 	if !s.some.Load() && b.p == p && len(b.refusals) == 0 {
 		return s.Store.Put(ctx, p)
 	}
-	return res, b.put(ctx, p)
+	err = b.put(ctx, p)
+	return res, err
 }
 
 // batch is one call of Put.

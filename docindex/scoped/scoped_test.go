@@ -259,6 +259,29 @@ func TestMaxPagesAgain(t *testing.T) {
 	})
 }
 
+// TestViaOfTheSamePut puts a page, its link, and the link's link at once.
+func TestViaOfTheSamePut(t *testing.T) {
+	onStores(t, func(t *testing.T, s *scoped.Store) {
+		set(t, s, "c", `{"max_depth":1}`)
+		one := func(url, id, via string) docindex.Put {
+			return docindex.Put{URL: []byte(url), DocID: []byte(id), Via: []byte(via)}
+		}
+		page := one("http://a.test/", "page", "")
+		page.Crawl = []byte("c")
+		v, res := put(t, s, page, one("http://a.test/1", "link", "page"), one("http://a.test/2", "", "link"),
+			one("http://a.test/3", "", "later"), one("http://a.test/4", "later", ""))
+		want := []docindex.Verdict{docindex.New, docindex.New, docindex.Outside, docindex.Refused, docindex.New}
+		if !slices.Equal(v, want) || res.New != 3 || res.OutOfScope != 1 || res.Rules[scope.Depth] != 1 ||
+			len(res.Refused) != 1 || res.Refused[0].Index != 3 {
+			t.Errorf("verdicts %v, %+v; want %v", v, res, want)
+		}
+		link, err := s.Document(t.Context(), []byte("link"))
+		if err != nil || string(link.Crawl) != "c" || link.Depth != 1 {
+			t.Errorf("the link is of crawl %q at depth %d, %v", link.Crawl, link.Depth, err)
+		}
+	})
+}
+
 // reviewed runs the reviews of a store until check says so.
 func reviewed(t *testing.T, s *scoped.Store, check func() bool) {
 	t.Helper()
