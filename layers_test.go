@@ -20,8 +20,8 @@ var layers = []struct {
 	packages    []string
 }{
 	{"values", "types, formats, settings and small tools that know nothing of crawling", []string{
-		"api", "configs", "protocol", "internal/clihelp", "internal/container", "internal/netguard",
-		"internal/scope", "internal/systemd", "internal/trace", "internal/weburl",
+		"api", "configs", "protocol", "internal/canonical", "internal/clihelp", "internal/container",
+		"internal/netguard", "internal/scope", "internal/systemd", "internal/trace", "internal/weburl",
 	}},
 	{"parts", "one job each: resolve names, read robots.txt, pace hosts, queue the " +
 		"rest, share hosts", []string{

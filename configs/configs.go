@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"urlserver/internal/canonical"
 )
 
 // Config is every setting of the daemon. It is a value: pass it by value, and
@@ -32,6 +34,8 @@ type Config struct {
 	AllowInsecure       bool          // listeners others can reach need neither token nor TLS
 	Rules               []HostRule    // the first one that applies to a host counts
 	Crawls              []Crawl       // scopes of crawls
+
+	Canonical []canonical.Rule // query parameters that do not count for what URLs are known by
 
 	Spider      Spider
 	Leftover    Leftover

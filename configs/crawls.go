@@ -1,7 +1,6 @@
 package configs
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,79 +29,18 @@ const (
 var crawlMembers = []string{"id", "domains", "hosts", "surts", "allow", "deny", "deny_extensions", "max_depth",
 	"max_pages", "max_pages_domain", "until"}
 
-// crawlDraft is the [[crawls]] whose keys are being read.
-type crawlDraft struct {
-	line   int
-	values map[string]any
-	lines  map[string]int // of each key
-	bad    bool           // it has a mistake
-}
-
-// beginCrawl begins with the keys below a [[crawls]].
-func (r *reader) beginCrawl(e entry) {
-	r.endCrawl()
-	if r.crawlsAt == 0 && r.set[crawlsKey] != 0 {
-		r.broken = true
-		r.mistake(e.line, crawlsKey, fmt.Sprintf("already set on line %d", r.set[crawlsKey]), "")
-	}
-	if r.crawlsAt == 0 {
-		r.crawlsAt, r.set[crawlsKey] = e.line, e.line
-	}
-	r.crawl = &crawlDraft{line: e.line, values: map[string]any{}, lines: map[string]int{}}
-}
-
-// isOfCrawl reports whether an entry is a key below [[crawls]].
-func (r *reader) isOfCrawl(e entry) bool {
-	return r.crawlsAt != 0 && e.parent == 1 && lower(e.path[0]) == crawlsKey
-}
-
-// takeOfCrawl puts one key into the crawl that is being read.
-func (r *reader) takeOfCrawl(e entry) {
-	name := strings.TrimPrefix(lower(e.path.String()), crawlsKey+".")
-	d := r.crawl
-	switch {
-	case d == nil: // its header makes no sense, which was said
-		return
-	case !slices.Contains(crawlMembers, name):
-		d.bad = true
-		r.mistake(e.line, shown(e.path.String()), "no such key", "one of "+strings.Join(crawlMembers, ", "))
-		return
-	case d.lines[name] != 0:
-		r.broken, d.bad = true, true
-		r.mistake(e.line, crawlsKey+"."+name, fmt.Sprintf("already set on line %d", d.lines[name]), "")
-		return
-	}
-	d.lines[name] = e.line
-	v, line, err := decode(e)
-	if err != nil {
-		r.broken, d.bad = true, true
-		r.mistake(line, crawlsKey+"."+name, strings.TrimSpace(err.Error()), "")
-		return
-	}
-	d.values[name] = v
-}
-
-// endCrawl takes the crawl that is complete now.
-func (r *reader) endCrawl() {
-	d := r.crawl
-	if d == nil {
-		return
-	}
-	r.crawl = nil
-	if !d.bad {
-		c, err := readCrawl(d.values)
-		if err == nil {
-			r.config.Crawls = append(r.config.Crawls, c)
-			return
-		}
-		member := ""
+// crawlTables are the [[crawls]].
+var crawlTables = tables{key: crawlsKey, members: crawlMembers,
+	take: func(c *Config, values map[string]any) (member string, err error) {
+		one, err := readCrawl(values)
 		if f, ok := errors.AsType[*scope.Fault](err); ok {
-			member = f.Member
+			return f.Member, err
 		}
-		r.mistake(cmp.Or(d.lines[member], d.line), crawlsKey, oneLine(err.Error()), "")
-	}
-	r.bad[crawlsKey] = true
-}
+		if err == nil {
+			c.Crawls = append(c.Crawls, one)
+		}
+		return "", err
+	}}
 
 // readCrawl reads a [[crawls]] from what TOML gave.
 func readCrawl(table map[string]any) (c Crawl, err error) {
@@ -138,18 +76,11 @@ func crawls() kind[[]Crawl] {
 	return kind[[]Crawl]{
 		allowed: "[[crawls]] tables, up to 10000",
 		read: func(v any) (all []Crawl, err error) {
-			tables, err := as[[]any](v)
-			for i, v := range tables {
-				table, isTable := v.(map[string]any)
-				if !isTable {
-					return nil, fmt.Errorf("crawl %d is %s", i+1, typeName(v))
-				}
+			err = eachTable(v, "crawl", func(table map[string]any) error {
 				c, err := readCrawl(table)
-				if err != nil {
-					return nil, fmt.Errorf("crawl %d: %w", i+1, err)
-				}
 				all = append(all, c)
-			}
+				return err
+			})
 			return all, err
 		},
 		fault: crawlsFault,

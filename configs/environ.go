@@ -38,7 +38,7 @@ func LoadWith(path string, overrides []Override) (Config, error) {
 }
 
 // Environ returns the values of settings in variables of the environment ("NAME=value").
-// [[rules]] and [[crawls]] have no variable.
+// [[rules]], [[crawls]] and [[canonical]] have no variable.
 func Environ(environ []string) (overrides []Override) {
 	names := variables()
 	for _, v := range environ {
@@ -63,7 +63,7 @@ func UnknownVariables(environ []string, others ...string) (unknown []string) {
 		}
 		best, least := "", maxSlips+1
 		for _, s := range settings() {
-			if d := distance(name, envName(s.name), least); d < least && s.name != rulesKey && s.name != crawlsKey {
+			if d := distance(name, envName(s.name), least); d < least && !isTables(s.name) {
 				best, least = "; did you mean "+envName(s.name), d
 			}
 		}
@@ -77,7 +77,7 @@ func UnknownVariables(environ []string, others ...string) (unknown []string) {
 func variables() map[string]string {
 	names := map[string]string{}
 	for _, s := range settings() {
-		if s.name != rulesKey && s.name != crawlsKey {
+		if !isTables(s.name) {
 			names[envName(s.name)] = s.name
 		}
 	}

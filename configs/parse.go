@@ -85,8 +85,8 @@ type reader struct {
 	rule    *draft // the one of [[rules]] that is being read; nil: none is
 	rulesAt int    // line of the first [[rules]]; 0: there was none
 
-	crawl    *crawlDraft // the one of [[crawls]] that is being read; nil: none is
-	crawlsAt int         // line of the first [[crawls]]; 0: there was none
+	table    *tableDraft    // of another list, that is being read; nil: none is
+	tablesAt map[string]int // line of the first table of such a list, by its key
 }
 
 // begun is where a table was first spoken of.
@@ -106,6 +106,7 @@ func newReader(file string) *reader {
 		strange:   map[string]bool{},
 		bad:       map[string]bool{},
 		overrides: map[string]Override{},
+		tablesAt:  map[string]int{},
 	}
 	for _, s := range settings() {
 		r.settings[lower(s.name)] = s
@@ -153,7 +154,7 @@ func (r *reader) read(text string, overrides []Override) {
 		r.take(e)
 	}
 	r.endRule()
-	r.endCrawl()
+	r.endTable()
 	if !r.broken {
 		r.wholly(text)
 	}

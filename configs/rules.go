@@ -28,6 +28,7 @@ func rules() []rule {
 				"docindex.seeds go into an embedded index; put them there")
 		}},
 		{keys: []string{crawlsKey, "docindex.kind"}, fault: crawlsAreEmbedded},
+		{keys: []string{canonicalKey, "docindex.kind"}, fault: canonicalIsEmbedded},
 		{keys: []string{"frontier.listen", "docindex.kind"}, fault: func(c Config) string {
 			return embedded(c, c.Frontier.Listen != "",
 				"frontier.listen: the URL Frontier service needs an embedded index; run it there")

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"urlserver/internal/canonical"
 )
 
 // setting is one key of the settings file.
@@ -88,6 +90,7 @@ func topSettings() []setting {
 			func(c *Config) *float64 { return &c.ReqHostPerSec }),
 		at("allow_insecure", restart, boolean(), func(c *Config) *bool { return &c.AllowInsecure }),
 		at(crawlsKey, restart, crawls(), func(c *Config) *[]Crawl { return &c.Crawls }),
+		at(canonicalKey, restart, canonicals(), func(c *Config) *[]canonical.Rule { return &c.Canonical }),
 		at(rulesKey, live, hostRules(), func(c *Config) *[]HostRule { return &c.Rules }),
 	}
 }

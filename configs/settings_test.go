@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"urlserver/internal/canonical"
 )
 
 // fields walks every setting of a Config: each exported field that is no struct itself.
@@ -51,6 +53,8 @@ func alter(t *testing.T, field reflect.Value) {
 		*v = append(slices.Clone(*v), HostRule{Hosts: []string{"x"}, Block: true})
 	case *[]Crawl:
 		*v = append(slices.Clone(*v), Crawl{ID: "x"})
+	case *[]canonical.Rule:
+		*v = append(slices.Clone(*v), canonical.Rule{Hosts: []string{"x"}, Drop: []string{"y"}})
 	case *[]netip.Prefix:
 		*v = append(slices.Clone(*v), netip.MustParsePrefix("10.0.0.0/8"))
 	default:

@@ -49,9 +49,6 @@ func (r *reader) sources() map[string]Source {
 	for name := range r.set {
 		all[name] = FromFile
 	}
-	if r.crawlsAt > 0 {
-		all[crawlsKey] = FromFile
-	}
 	if r.rulesAt > 0 {
 		all[rulesKey] = FromFile
 	}

@@ -31,8 +31,8 @@ func (r *reader) takeTable(e entry) {
 	case name == rulesKey && e.form == isList:
 		r.beginRule(e)
 		return
-	case name == crawlsKey && e.form == isList:
-		r.beginCrawl(e)
+	case listOf(name) != nil && e.form == isList:
+		r.beginTable(listOf(name), e)
 		return
 	case isSetting:
 		r.bad[name] = true
@@ -69,8 +69,8 @@ func (r *reader) takeValue(e entry) {
 		r.takeOfRule(e)
 		return
 	}
-	if r.isOfCrawl(e) {
-		r.takeOfCrawl(e)
+	if r.isOfTable(e) {
+		r.takeOfTable(e)
 		return
 	}
 	written := e.path.String()

@@ -289,7 +289,7 @@ func (s *server) openIndex(all configs.Config) (index docindex.Source, store doc
 	default:
 		store = memory.New()
 	}
-	s.scopes = scoped.New(store)
+	s.scopes = scoped.New(store, all.Canonical...)
 	store = s.scopes
 	s.base = store
 	store = refetching(store, cfg.RefetchAfter)

@@ -13,7 +13,8 @@ import (
 // Put is [docindex.Putter.Put]. A URL that is not in the scope of its crawl gets the verdict Outside,
 // unless it is known and the Put is an Update. One of a crawl that was stopped is Dropped.
 //
-// A URL with Via belongs to the crawl and the owner of that document, and is one link deeper.
+// A URL with Via belongs to the crawl and the owner of that document, and is one link deeper. A URL
+// without a unique gets one where query parameters do not count for what it is known by.
 func (s *Store) Put(ctx context.Context, p *docindex.Puts) (res docindex.PutResult, err error) {
 	if err := s.ready(ctx); err != nil {
 		return res, err
@@ -109,10 +110,11 @@ func (b *batch) crawl(id []byte) *crawl {
 	return b.last
 }
 
-// resolve returns the Puts with what their pages say. It returns the caller's if no URL has a page.
-// URLs whose page is not known are refused.
+// resolve returns the Puts with what their pages say and what they are known by. It returns the
+// caller's if no URL has a page and each is known by its own text. URLs whose page is not known are
+// refused.
 func (b *batch) resolve(ctx context.Context) (*docindex.Puts, error) {
-	if !b.p.HasVia() {
+	if !b.p.HasVia() && b.s.names == nil {
 		return b.p, nil
 	}
 	b.pages, b.refusals = map[string]*docindex.Document{}, map[int]struct{}{}
@@ -128,9 +130,32 @@ func (b *batch) resolve(ctx context.Context) (*docindex.Puts, error) {
 				b.refuse(i, err)
 			}
 		}
+		if err := b.setUnique(ctx, &put, host); err != nil {
+			return nil, err
+		}
 		out.AddChecked(put, host)
 	}
 	return out, nil
+}
+
+// setUnique sets what a URL without a unique is known by, if that is not its own text. URLs in which
+// nothing is dropped get a unique too: so they meet those in which something is. News of a known URL
+// that do not say the owner are of the document with that URL, whoever owns it.
+func (b *batch) setUnique(ctx context.Context, put *docindex.Put, host []byte) error {
+	if b.s.names == nil || len(put.Unique) > 0 {
+		return nil
+	}
+	unique := b.s.names.Name(host, put.URL)
+	if unique == nil {
+		return nil
+	}
+	if put.Update && docindex.OwnerOf(put.Metadata) == nil {
+		if known, err := b.isKnown(ctx, put, host); known || err != nil {
+			return err
+		}
+	}
+	put.Unique = unique
+	return nil
 }
 
 func (b *batch) refuse(i int, err error) {

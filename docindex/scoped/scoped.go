@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"urlserver/docindex"
+	"urlserver/internal/canonical"
 	"urlserver/internal/scope"
 )
 
@@ -20,12 +21,13 @@ import (
 // within is.
 type Store struct {
 	docindex.Store
-	shared bool          // by several daemons
-	now    func() int64  // seconds since 1970
-	turn   chan struct{} // a semaphore of one: who has it reads or writes settings
-	wake   chan struct{} // holds one while Run may have something to review
-	loaded atomic.Int64  // when settings were read last, ms since 1970; 0: never
-	some   atomic.Bool   // there are crawls with settings
+	names  *canonical.Rules // what URLs are known by; nil: their own text
+	shared bool             // by several daemons
+	now    func() int64     // seconds since 1970
+	turn   chan struct{}    // a semaphore of one: who has it reads or writes settings
+	wake   chan struct{}    // holds one while Run may have something to review
+	loaded atomic.Int64     // when settings were read last, ms since 1970; 0: never
+	some   atomic.Bool      // there are crawls with settings
 
 	version uint64 // of the settings that were read last; whoever has turn uses it
 
@@ -48,11 +50,13 @@ const (
 	maxRules = 10_000      // rules that are remembered by their scope
 )
 
-// New returns a store over another one, which it uses for everything else.
-func New(store docindex.Store) *Store {
+// New returns a store over another one, which it uses for everything else. rules say which query
+// parameters do not count for what URLs are known by.
+func New(store docindex.Store, rules ...canonical.Rule) *Store {
 	_, shared := store.(sharedStore)
 	s := &Store{
-		Store: store, shared: shared, now: func() int64 { return time.Now().Unix() },
+		Store: store, names: canonical.New(rules, docindex.MaxUnique),
+		shared: shared, now: func() int64 { return time.Now().Unix() },
 		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1),
 		crawls: map[string]*crawl{}, rules: map[string]*scope.Rules{}, timed: map[string]*crawl{},
 		reviews: map[string]struct{}{},

@@ -17,6 +17,7 @@ import (
 	"urlserver/docindex/memory"
 	"urlserver/docindex/redis"
 	"urlserver/docindex/scoped"
+	"urlserver/internal/canonical"
 	"urlserver/internal/scope"
 	"urlserver/internal/testkit/redistest"
 )
@@ -25,6 +26,11 @@ import (
 // suite's: then each call takes the longer way.
 func TestSuite(t *testing.T) {
 	indextest.Run(t, func(t *testing.T) docindex.Store { return scoped.New(memory.New()) })
+	t.Run("with parameters that do not count", func(t *testing.T) {
+		indextest.Run(t, func(t *testing.T) docindex.Store {
+			return scoped.New(memory.New(), canonical.Rule{Hosts: []string{"beside.test"}, Drop: []string{"a"}})
+		})
+	})
 	t.Run("with a scope", func(t *testing.T) {
 		indextest.Run(t, func(t *testing.T) docindex.Store {
 			s := scoped.New(memory.New())
@@ -47,21 +53,21 @@ func (h hidden) CrawlSettings(ctx context.Context, since uint64,
 }
 
 // onStores runs a test on each kind of store.
-func onStores(t *testing.T, test func(t *testing.T, s *scoped.Store)) {
-	t.Run("memory", func(t *testing.T) { test(t, scoped.New(memory.New())) })
+func onStores(t *testing.T, test func(t *testing.T, s *scoped.Store), rules ...canonical.Rule) {
+	t.Run("memory", func(t *testing.T) { test(t, scoped.New(memory.New(), rules...)) })
 	t.Run("disk", func(t *testing.T) {
 		s, err := disk.Open(disk.Config{Path: t.TempDir(), Sync: disk.None})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { s.Close() })
-		test(t, scoped.New(s))
+		test(t, scoped.New(s, rules...))
 	})
 	t.Run("redis", func(t *testing.T) {
 		s := redis.New(redis.Config{Addrs: []string{redistest.Start(t).Addr()}, Lease: time.Minute,
 			Janitor: time.Minute})
 		t.Cleanup(func() { s.Close() })
-		test(t, scoped.New(s))
+		test(t, scoped.New(s, rules...))
 	})
 }
 
