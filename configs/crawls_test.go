@@ -58,7 +58,7 @@ until = "tomorrow"
 	for _, want := range []string{
 		"x.toml:3: crawls: deny[1]: error parsing regexp: missing closing )", "x.toml:5: crawls: id is wanted",
 		"x.toml:9: crawls.depth: no such key",
-		"x.toml:10: crawls: scope: max_depth: a JSON string is of the wrong type",
+		"x.toml:12: crawls: max_depth: a JSON string is of the wrong type",
 		"x.toml:15: crawls: until: is no date and time",
 	} {
 		if !strings.Contains(err.Error(), want) {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -68,7 +69,7 @@ func (f *Fault) Error() string {
 }
 
 // Parse reads a scope as JSON, as strictly as settings are read, and brings it into its one form.
-// An error names the member.
+// An error of a member is a *[Fault].
 func Parse(text []byte) (s Scope, err error) {
 	if len(text) > MaxText {
 		return s, fmt.Errorf("scope: it has %d bytes; at most %d are read", len(text), MaxText)
@@ -76,6 +77,9 @@ func Parse(text []byte) (s Scope, err error) {
 	in := json.NewDecoder(bytes.NewReader(text))
 	in.DisallowUnknownFields()
 	if err := in.Decode(&s); err != nil {
+		if f := faultOf(text); f != nil {
+			return s, f
+		}
 		return s, fmt.Errorf("scope: %w", plain(err))
 	}
 	if _, err := in.Token(); !errors.Is(err, io.EOF) {
@@ -84,15 +88,49 @@ func Parse(text []byte) (s Scope, err error) {
 	return s.Normal()
 }
 
-// plain makes an error of package json speak of members, without Go's types.
-func plain(err error) error {
-	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		if wrong.Field == "" {
-			return fmt.Errorf("a JSON %s; an object is wanted", wrong.Value)
-		}
-		return fmt.Errorf("%s: a JSON %s is of the wrong type", wrong.Field, wrong.Value)
+// faultOf returns the first member, by name, whose value is of the wrong type, or nil.
+func faultOf(text []byte) *Fault {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(text, &members) != nil {
+		return nil
 	}
-	return err
+	for _, member := range slices.Sorted(maps.Keys(members)) {
+		value := members[member]
+		alone, _ := json.Marshal(map[string]json.RawMessage{member: value}) // it was read just now
+		switch err := json.Unmarshal(alone, &Scope{}); {
+		case err == nil:
+		case strings.EqualFold(member, "until"):
+			return &Fault{"until", -1, fmt.Sprintf(
+				"%.100s is no date and time as in RFC 3339, for instance 2030-01-01T00:00:00Z", value)}
+		default:
+			return &Fault{member, firstNoText(value), plain(err).Error()}
+		}
+	}
+	return nil
+}
+
+// firstNoText returns the index of the first element of a list that is no string, or -1 for what is
+// no list.
+func firstNoText(value json.RawMessage) int {
+	var list []json.RawMessage
+	if json.Unmarshal(value, &list) != nil {
+		return -1
+	}
+	return slices.IndexFunc(list, func(one json.RawMessage) bool {
+		return json.Unmarshal(one, new(string)) != nil
+	})
+}
+
+// plain makes an error of package json speak without Go's types.
+func plain(err error) error {
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	switch {
+	case !ok:
+		return err
+	case wrong.Field == "":
+		return fmt.Errorf("a JSON %s; an object is wanted", wrong.Value)
+	}
+	return fmt.Errorf("a JSON %s is of the wrong type", wrong.Value)
 }
 
 // Normal returns s in its one form: hosts in lower case and Punycode, extensions without dot, no
