@@ -186,6 +186,7 @@ type Robots struct {
 	MaxCrawlDelay time.Duration
 	MaxSize       int // bytes read of one file
 	Memory        int // bytes that what was read of all files may take
+	Sitemaps      bool
 }
 
 // HTTP is the listener of dashboard, API, metrics and embedded index.

@@ -222,6 +222,7 @@ func robotsSettings() []setting {
 		at("robots.max_size", live, integer(leastRobotsSize, 64<<20),
 			func(c *Config) *int { return &c.Robots.MaxSize }),
 		at("robots.memory", live, size(1<<20, 1<<40), func(c *Config) *int { return &c.Robots.Memory }),
+		at("robots.sitemaps", live, boolean(), func(c *Config) *bool { return &c.Robots.Sitemaps }),
 	}
 }
 

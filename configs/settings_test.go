@@ -216,6 +216,7 @@ var ranges = []struct {
 	{key: "robots.memory", in: []string{`"1MiB"`, `"1024KiB"`, `"1TiB"`, `"268435456B"`, `"64 MiB"`},
 		out: []string{`"1023KiB"`, `"1025GiB"`, `"2TiB"`, `"0B"`, `"9999999999999TiB"`, `"-1MiB"`,
 			`"+5MiB"`, `"1.5GiB"`, `"1MB"`, `"MiB"`, `""`, "268435456"}},
+	{key: "robots.sitemaps", in: []string{"true", "false"}, out: []string{"1", `"true"`}},
 	{key: "robots.max_size", in: []string{"512000", "67108864"}, out: []string{"511999", "67108865"}},
 	{key: "trace.endpoint", in: []string{`""`, `"http://127.0.0.1:4318"`, `"https://a/otlp"`},
 		out: []string{`"127.0.0.1:4318"`, `"grpc://a"`, `"http://u:p@a"`, `"http://a/?x"`}},

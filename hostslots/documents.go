@@ -178,10 +178,10 @@ func (s *Slots) DequeueAny(from, most uint32) (doc, next uint32) {
 	return 0, from + most
 }
 
-// Queued calls yield with URLs of documents that are queued at an origin until it returns false,
-// at most so many: first those that are next, one for each spider pool, then some that follow. A
-// URL is good during the call.
-func (s *Slots) Queued(originID uint32, most int, yield func(url []byte) bool) {
+// Queued calls yield with DOC_IDs and URLs of documents that are queued at an origin until it
+// returns false, at most so many: first those that are next, one for each spider pool, then some
+// that follow. Both slices are valid during the call only.
+func (s *Slots) Queued(originID uint32, most int, yield func(id, url []byte) bool) {
 	walk := s.dispatch.queues.walk[:0]
 	defer func() { s.dispatch.queues.walk = walk }()
 	for id := s.hosts.At(s.HostOf(originID)).origins; id != 0; id = s.origins.At(id).next {
@@ -191,7 +191,7 @@ func (s *Slots) Queued(originID uint32, most int, yield func(url []byte) bool) {
 	}
 	for i := 0; i < len(walk) && i < most; i++ {
 		d := s.docs.At(walk[i])
-		if !yield(s.textOf(d).url) {
+		if t := s.textOf(d); !yield(t.id, t.url) {
 			return
 		}
 		for _, id := range [2]uint32{d.left, d.right} {

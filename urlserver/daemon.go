@@ -76,6 +76,7 @@ type Daemon struct {
 	outbox         *outbox         // of outcomes
 	returns        *outbox         // of documents for the embedded index to take back
 	pauses         *outbox         // of hosts, for the embedded index to keep
+	sitemaps       *outbox         // of robots.txt, for the embedded index to put
 	hard           context.Context // ends after the graceful stop
 	work           sync.WaitGroup  // requests for robots.txt
 	dialing        dialers
@@ -89,6 +90,7 @@ type Daemon struct {
 	mutes          limiter
 	giveUps        limiter
 	putFailures    limiter
+	sitemapDrops   limiter
 }
 
 // event is a function that the owner runs.
@@ -128,6 +130,7 @@ func New(cfg configs.Config, parts Parts) *Daemon {
 	d.outbox.setBackpressure, d.outbox.export = d.setBackpressure, d.exportTraces
 	d.returns = newOutbox("returned documents", d.returnAll, d.log)
 	d.pauses = newOutbox("pauses of hosts", d.pauseAll, d.log)
+	d.sitemaps = newOutbox("sitemaps of robots.txt", d.putTargets, d.log)
 	if parts.Reserver != nil && cfg.Frontier.Addresses {
 		d.clientLeases = newClientLeases(parts.Reserver)
 	}
@@ -143,9 +146,9 @@ func New(cfg configs.Config, parts Parts) *Daemon {
 
 func (d *Daemon) configure(cfg configs.Config) {
 	d.cfg.Store(&cfg)
-	d.outbox.configure(cfg.DocIndex)
-	d.returns.configure(cfg.DocIndex)
-	d.pauses.configure(cfg.DocIndex)
+	for _, o := range d.outboxes() {
+		o.configure(cfg.DocIndex)
+	}
 	if d.parts.Store != nil {
 		d.configureStore(&cfg)
 	}
@@ -201,9 +204,9 @@ func (d *Daemon) Run(ctx context.Context, listener net.Listener) error {
 	d.hard = hard
 	var helpers sync.WaitGroup
 	helpers.Go(func() { d.askIndex(hard) })
-	helpers.Go(func() { d.outbox.run(hard) })
-	helpers.Go(func() { d.returns.run(hard) })
-	helpers.Go(func() { d.pauses.run(hard) })
+	for _, o := range d.outboxes() {
+		helpers.Go(func() { o.run(hard) })
+	}
 	helpers.Go(func() { d.reserve(hard) })
 	helpers.Go(func() { d.restoreBlocks(hard) })
 	if d.clientLeases != nil {
@@ -228,12 +231,16 @@ func (d *Daemon) Run(ctx context.Context, listener net.Listener) error {
 	return err
 }
 
-// drain delivers outstanding outcomes, returned documents and pauses to the doc index, for stopWait
-// at most.
+// outboxes are all that the daemon delivers to the doc index.
+func (d *Daemon) outboxes() [4]*outbox {
+	return [...]*outbox{d.outbox, d.returns, d.pauses, d.sitemaps}
+}
+
+// drain delivers to the doc index what waits in the outboxes, for stopWait at most.
 func (d *Daemon) drain() error {
-	var errs [3]error
+	var errs [4]error
 	var all sync.WaitGroup
-	for i, o := range []*outbox{d.outbox, d.returns, d.pauses} {
+	for i, o := range d.outboxes() {
 		all.Go(func() { errs[i] = o.drain(stopWait) })
 	}
 	all.Wait()

@@ -52,6 +52,9 @@ func (d *Daemon) flush() {
 	if out.Pauses.Len() > 0 {
 		d.pauses.put(&out.Pauses, nil)
 	}
+	if out.Sitemaps.Len() > 0 {
+		d.putSitemaps(&out.Sitemaps)
+	}
 	d.parts.Traces.Drop(out.Skipped)
 	clear(out.Traces)
 	out.Traces, out.Skipped = out.Traces[:0], 0

@@ -3,6 +3,7 @@ package urlserver
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"urlserver/docindex"
 )
@@ -19,9 +20,27 @@ func (d *Daemon) outcomesWithTargets(ctx context.Context, o *docindex.Outcomes) 
 	return d.parts.Index.Outcomes(ctx, o)
 }
 
-// putTargets puts the targets of redirects into the crawl, and for the application and spider, of
-// the document that redirects, one link deeper. It drops targets that no document can have, and the
-// store those out of scope and those of documents that were deleted.
+// maxSitemaps bounds the sitemaps that wait for the embedded index.
+const maxSitemaps = 1 << 16
+
+// putSitemaps queues sitemaps for the embedded index, and leaves an empty buffer in their place. If
+// too many wait, it drops them: they are put when their robots.txt is fetched again.
+func (d *Daemon) putSitemaps(o *docindex.Outcomes) {
+	if d.sitemaps.pending() < maxSitemaps {
+		d.sitemaps.put(o, nil)
+		return
+	}
+	if n, ok := d.sitemapDrops.allow(time.Now()); ok {
+		d.log.Warn().Int("count", o.Len()).Int("not_logged", n).
+			Msg("sitemaps of robots.txt are dropped until the doc index has taken those that wait")
+	}
+	o.Reset()
+}
+
+// putTargets puts the targets of redirects, or the sitemaps of robots.txt, into the crawl, and for
+// the application and spider, of the document that redirects, or that robots.txt was fetched for,
+// one link deeper. It drops targets that no document can have, and the store those out of scope and
+// those of documents that were deleted.
 func (d *Daemon) putTargets(ctx context.Context, o *docindex.Outcomes) error {
 	var puts docindex.Puts
 	for i := range o.Len() {

@@ -37,8 +37,9 @@ type explanation struct {
 		FetchedAt  string  `json:"fetched_at"`
 		CrawlDelay float64 `json:"crawl_delay_s"`
 	}
-	Rule string
-	Why  string
+	Sitemaps []string
+	Rule     string
+	Why      string
 }
 
 // level is the pace of a site or of its address.
@@ -184,6 +185,9 @@ func (x *explanation) print(out io.Writer) error {
 	}
 	fmt.Fprintf(w, "robots.txt\t%s, fetched %s, Crawl-delay %g s\n",
 		state, cmp.Or(dated(x.Robots.FetchedAt, 0), "never"), x.Robots.CrawlDelay)
+	for _, sitemap := range x.Sitemaps {
+		fmt.Fprintf(w, "sitemap\t%s\n", sitemap)
+	}
 	return w.Flush()
 }
 

@@ -31,6 +31,7 @@ const (
 	sizeOfRules   = int(unsafe.Sizeof(Rules{}))
 	sizeOfLiteral = int(unsafe.Sizeof(literal{}))
 	sizeOfWild    = int(unsafe.Sizeof(wild{}))
+	sizeOfString  = int(unsafe.Sizeof(""))
 )
 
 func (w *wild) octets() int {

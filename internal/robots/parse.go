@@ -32,7 +32,9 @@ func Parse(body []byte, agent string) *Rules {
 	if p.own.named {
 		said = p.own
 	}
-	return newRules(body, said.lines, said.delay)
+	rules := newRules(body, said.lines, said.delay)
+	rules.sitemaps = p.sitemaps.urls
+	return rules
 }
 
 // indexOr returns the index of the first c in s, or the length of s.
@@ -69,6 +71,7 @@ func toUTF8(body []byte) []byte {
 type parser struct {
 	agent, body    []byte
 	own, everybody section
+	sitemaps       sitemaps
 
 	// The present group: which agents it names, and whether a rule has ended its list of agents.
 	// Other records do not end the list (section 2.2.4).
@@ -97,6 +100,8 @@ func (p *parser) line(from, end int) {
 		p.rule(value, key == keyAllow)
 	case keyCrawlDelay:
 		p.crawlDelay(value)
+	case keySitemap:
+		p.sitemaps.add(value)
 	}
 }
 

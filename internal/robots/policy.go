@@ -74,7 +74,7 @@ func (p Policy) Settle(e Entry, now time.Duration, resp Response) Entry {
 		rules := p.Read(resp).rules
 		e = Entry{state: stateOK, rules: rules, delay: min(rules.CrawlDelay(), p.MaxCrawlDelay),
 			fetched: now, until: now + p.TTL}
-		if rules.Len() == 0 {
+		if rules.Size() == 0 {
 			e.rules = AllowAll() // the same for all
 		}
 		return e
@@ -120,9 +120,13 @@ func (e Entry) Unreachable() bool { return e.state == stateUnreachable }
 // Failed reports whether the last answer was an error.
 func (e Entry) Failed() bool { return e.state == stateUnreachable || e.state == stateStale }
 
-// WithoutRules returns e without its rules. The file must be fetched again when the rules are
-// needed.
+// WithoutRules returns e without its rules and sitemaps. The file must be fetched again when the
+// rules are needed. A file that has only sitemaps still allows everything.
 func (e Entry) WithoutRules() Entry {
+	if e.rules != nil && e.rules.Len() == 0 && len(e.rules.sitemaps) > 0 {
+		e.rules = AllowAll()
+		return e
+	}
 	e.rules = nil
 	return e
 }

@@ -14,6 +14,7 @@ const (
 	keyAllow
 	keyDisallow
 	keyCrawlDelay
+	keySitemap
 )
 
 // record splits a line: "key: value # comment". If the colon is missing, or belongs to the value,
@@ -79,6 +80,8 @@ func keyOf(name []byte) key {
 		return keyDisallow
 	case "crawl-delay", "crawldelay", "crawl delay", "crawl_delay":
 		return keyCrawlDelay
+	case "sitemap", "site-map":
+		return keySitemap
 	}
 	return keyOther
 }

@@ -10,6 +10,7 @@ type Rules struct {
 	text     []byte    // the patterns, compiled
 	literals []literal // rules without wildcards, sorted by their octets
 	wilds    []wild    // rules with wildcards; of two that match, the first one decides
+	sitemaps []string
 	delay    time.Duration
 	deny     bool // nothing is allowed, and there are no rules
 }
@@ -93,12 +94,16 @@ func (r *Rules) CrawlDelay() time.Duration { return r.delay }
 // Len returns the number of rules. A rule that is in the file twice counts once.
 func (r *Rules) Len() int { return len(r.literals) + len(r.wilds) }
 
-// Size returns the memory of the rules in bytes; 0 if there are none.
+// Size returns the memory of the rules and sitemaps in bytes; 0 if there are none.
 func (r *Rules) Size() int {
-	if r.Len() == 0 {
+	if r.Len() == 0 && len(r.sitemaps) == 0 {
 		return 0
 	}
-	return sizeOfRules + cap(r.text) + sizeOfLiteral*cap(r.literals) + sizeOfWild*cap(r.wilds)
+	size := sizeOfRules + cap(r.text) + sizeOfLiteral*cap(r.literals) + sizeOfWild*cap(r.wilds)
+	for _, url := range r.sitemaps {
+		size += sizeOfString + len(url)
+	}
+	return size
 }
 
 // canonicalBuffer is the length of the longest line of the line protocol, so no URL that can be

@@ -52,6 +52,7 @@ type Out struct {
 	Ask      *Ask              // of the doc index; the answer goes to Answered; nil: nothing
 	Outcomes docindex.Outcomes // for the doc index
 	Returns  docindex.Outcomes // documents for the doc index to take back
+	Sitemaps docindex.Outcomes // for the doc index to put: Location, by the document DocID
 	Pauses   docindex.Outcomes // what robots.txt requests say of hosts, for the doc index to keep
 	Leases   *LeaseBatch       // for the reservation; the answer goes to Claimed; nil: nothing
 	Dirty    []uint32          // spiders with lines in their Output

@@ -17,6 +17,7 @@ type Explanation struct {
 	hostslots.HostView
 	Now        time.Duration      // when this was true
 	Robots     robots.Entry       // of its origin that was asked first
+	Sitemaps   []string           // that the robots.txt of its origins name
 	CrawlWait  bool               // its robots.txt is being fetched
 	Name       explain.Reason     // how its name fails to resolve, and until when that is borne
 	Judged     explain.Reason     // its documents wait for a verdict of robots.txt
@@ -54,6 +55,7 @@ func (e *Engine) Explain(name []byte) (x Explanation, known bool) {
 	counters := e.outcomes.byHost.look(id, name)
 	x.Fetched = counters.view()
 	e.slots.Host(id).Origins(func(o uint32) { x.Robots = e.robots.entry(o).Entry })
+	x.Sitemaps = e.sitemaps(id)
 	x.Target, x.Judged = e.blockedTarget(id), e.verdictWait(id)
 	x.CrawlWait = x.Queued > 0 && !x.Offers && !x.Suspended
 	if x.Unleased != 0 {

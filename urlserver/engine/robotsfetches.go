@@ -47,6 +47,7 @@ type robotsFetch struct {
 	started time.Duration
 	agent   string   // the user agent that the rules are read for
 	urls    [][]byte // of documents that wait for it
+	via     []byte   // DOC_ID of the one that is next, where the file's sitemaps are to be put
 	try     hostslots.OwnQueue
 	quick   bool // its request is open and not slow
 }
@@ -119,6 +120,7 @@ func (e *Engine) startRequestsOf(try hostslots.OwnQueue, budget *int, due *waite
 		e.robots.dropRedirected(id, t)
 		e.stats.RobotsRequests++
 		t.urls = e.waiting(t.origin)
+		e.noteVia(t)
 		f := Fetch{ID: id, URL: t.route.URL(), Addr: addr, Targets: targets(t.urls)}
 		if e.opt.Lease > 0 {
 			f.By = e.slots.Host(t.host).LeasedUntil()
@@ -190,6 +192,7 @@ func (e *Engine) finishFetch(id uint32, final robots.Response) {
 	delete(e.robots.blockedTargets, t.origin)
 	e.applyRobots(t.origin, final, t.urls)
 	entry := e.robots.entry(t.origin)
+	e.putSitemaps(t, entry)
 	if t.agent != e.cfg.Robots.UserAgent { // it has another one since
 		e.robots.forgetOrigin(t.origin)
 	}

@@ -38,6 +38,7 @@ type host struct {
 	Fetched      fetched    `json:"fetched"`
 	lastFetch               // once more, beside the counts
 	Robots       robotsTxt  `json:"robots"`
+	Sitemaps     []string   `json:"sitemaps"`       // that its robots.txt names
 	Rule         *string    `json:"rule,omitempty"` // the [[rules]] entry for it; absent: none
 	Why          string     `json:"why"`
 }
@@ -83,6 +84,7 @@ func (s *Server) hostOf(name string, x engine.Explanation) host {
 		Site: s.levelOf(&x.Site, x.SiteWhy), Address: s.levelOf(&x.Address, x.AddressWhy),
 		LastSend: s.moment(x.Site.Last), NextSend: s.moment(x.Next), BlockedUntil: s.moment(x.Blocked),
 		BlockedBy: blockedBy(x.Blocked, x.Limits.Block), Fetched: s.fetchedOf(&x.Fetched), Robots: s.robotsOf(x),
+		Sitemaps: s.sitemapsOf(x),
 	}
 	h.lastFetch = h.Fetched.lastFetch
 	if x.Addr.IsValid() {
@@ -115,6 +117,14 @@ func (s *Server) robotsOf(x engine.Explanation) robotsTxt {
 		t.FetchedAt = &date
 	}
 	return t
+}
+
+// sitemapsOf returns the sitemaps that the host's robots.txt names. It is never nil.
+func (s *Server) sitemapsOf(x engine.Explanation) []string {
+	if !s.daemon.Settings().Robots.Enabled || x.Sitemaps == nil {
+		return []string{}
+	}
+	return x.Sitemaps
 }
 
 // heldBy names a level; nil: none.
