@@ -75,17 +75,17 @@ func whyCut(ctx context.Context, err error) cut {
 	return cutDisconnect
 }
 
-// decode returns a reader of the body without its content coding. The decoded length is bounded, so
-// that a decompression bomb ends like a long page. For a coding that was not asked for the reader
+// decode returns a reader of the body without its content coding. The decoded length is at most
+// most, so that a decompression bomb ends like a long page. For a coding that was not asked for the reader
 // is empty.
-func decode(header http.Header, body []byte) io.Reader {
+func decode(header http.Header, body []byte, most int64) io.Reader {
 	switch coding := strings.ToLower(strings.TrimSpace(header.Get("Content-Encoding"))); coding {
 	case "", "identity":
 		return bytes.NewReader(body)
 	case "gzip", "x-gzip":
 		z, err := gzip.NewReader(bytes.NewReader(body))
 		if err == nil {
-			return io.LimitReader(z, maxBody)
+			return io.LimitReader(z, most)
 		}
 	}
 	return bytes.NewReader(nil)

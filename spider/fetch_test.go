@@ -396,7 +396,7 @@ func TestDecode(t *testing.T) {
 		{name: "two", coding: "gzip, gzip", body: gzipped(gzipped([]byte("abc")))},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, _ := io.ReadAll(decode(http.Header{"Content-Encoding": {c.coding}}, c.body))
+			got, _ := io.ReadAll(decode(http.Header{"Content-Encoding": {c.coding}}, c.body, maxBody))
 			if len(got) != c.want {
 				t.Errorf("%d bytes; want %d", len(got), c.want)
 			}
@@ -404,7 +404,7 @@ func TestDecode(t *testing.T) {
 	}
 	cutOff := gzipped([]byte(strings.Repeat("<a href=x>", 100)))
 	if got, err := io.ReadAll(decode(http.Header{"Content-Encoding": {"gzip"}},
-		cutOff[:len(cutOff)-6])); err == nil || len(got) == 0 {
+		cutOff[:len(cutOff)-6], maxBody)); err == nil || len(got) == 0 {
 		t.Errorf("of a cut body: %d bytes, %v; want some, and an error", len(got), err)
 	}
 }

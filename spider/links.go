@@ -23,6 +23,7 @@ const maxLinkBytes = 4 << 20
 type linkSet struct {
 	urls    []string // as serialised by weburl; each fits a line of the protocol
 	dropped int      // number of links beyond maxLinkBytes
+	fault   error    // why a sitemap was not read to its end
 }
 
 // linksOf returns what the answer links to, for a spider whose product token is agent:
@@ -30,7 +31,8 @@ type linkSet struct {
 //   - the Location of a redirect, which is fetched as a document of its own;
 //   - of a success that is HTML, the references of a and area (but for rel=nofollow), iframe and frame,
 //     link rel=canonical, next and prev (pages of the same kind; not alternate, which names feeds and
-//     translations), and meta refresh. Images, scripts, styles and forms are no links.
+//     translations), and meta refresh. Images, scripts, styles and forms are no links;
+//   - of a success that is a sitemap or feed, as type sitemap reads them, the URLs in it.
 //
 // X-Robots-Tag and meta robots with nofollow or none, for all or for agent, leave the page without
 // links; a redirect is followed all the same. Only http and https URLs are links. The query of a
@@ -44,8 +46,14 @@ func linksOf(a answer, agent string) linkSet {
 		return c.set
 	}
 	p := page{agent: agent, seen: make(map[string]struct{})}
-	p.read(decode(a.header, a.body), a.header.Get("Content-Type"))
+	p.read(decode(a.header, a.body, maxBody), a.header.Get("Content-Type"))
 	if p.noFollow {
+		return c.set
+	}
+	if !p.isHTML {
+		media, _, _ := mime.ParseMediaType(a.header.Get("Content-Type"))
+		s := sitemap{links: &c, own: a.url}
+		c.set.fault = s.read(decode(a.header, a.body, maxSitemap+1), media)
 		return c.set
 	}
 	base := p.baseURL(a.url)
@@ -90,6 +98,7 @@ type page struct {
 	base     string // href of the first base
 	hasBase  bool
 	noFollow bool
+	isHTML   bool
 	refs     []string // each once
 	seen     map[string]struct{}
 }
@@ -106,6 +115,7 @@ func (p *page) read(r io.Reader, contentType string) {
 	if media != "text/html" && !xhtml {
 		return
 	}
+	p.isHTML = true
 	text, err := charset.NewReader(in, contentType)
 	if err != nil {
 		return

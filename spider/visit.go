@@ -103,6 +103,10 @@ func (s *Spider) putLinks(ctx context.Context, a answer, docID []byte, links *pu
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+	if found.fault != nil {
+		s.cfg.Log.Info().Err(found.fault).Bytes("url", a.url.Text()).Int("links", len(found.urls)).
+			Msg("a sitemap is not read to its end")
+	}
 	s.count.links.Add(int64(len(found.urls)))
 	s.count.linksDropped.Add(int64(found.dropped))
 	switch {
