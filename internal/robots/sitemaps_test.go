@@ -23,7 +23,8 @@ func TestSitemaps(t *testing.T) {
 		{name: "unusable", file: "Sitemap: /map.xml\nSitemap:\nSitemap: ftp://a.test/\nSitemap: http://a b/\n" +
 			"Sitemap: javascript:alert(1)\nSitemap: http://a.test/ http://b.test/\nSitemap: http://\n"},
 		{name: "without credentials", file: "Sitemap: http://me:secret@a.test/", want: []string{"http://a.test/"}},
-		{name: "after a byte order mark", file: "\xef\xbb\xbfSitemap: http://a.test/", want: []string{"http://a.test/"}},
+		{name: "after a byte order mark", file: "\xef\xbb\xbfSitemap: http://a.test/",
+			want: []string{"http://a.test/"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if got := Parse([]byte(tc.file), "x").Sitemaps(); !slices.Equal(got, tc.want) {
