@@ -67,9 +67,12 @@ final class Daemon implements AutoCloseable {
         process.destroyForcibly().waitFor();
     }
 
-    /** Ends the daemon as an operator does, and returns its exit status. */
+    /**
+     * Ends the daemon as an operator does, and returns its exit status. Process.destroy would close the pipe of its log,
+     * too, and the daemon would end by SIGPIPE when it logs that it stops.
+     */
     int stop() throws InterruptedException {
-        process.destroy();
+        process.toHandle().destroy();
         return process.waitFor();
     }
 
