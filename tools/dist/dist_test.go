@@ -106,7 +106,7 @@ func TestMadeImage(t *testing.T) {
 		{args: []string{program, "check", filepath.Join(root, settings)}, fails: true},
 		{args: []string{program, "check", filepath.Join(root, settings)}, environ: tokens},
 		{args: []string{sharing, "version"}},
-		{args: []string{fetching, "version"}},
+		{args: []string{fetching, "--help"}},
 	} {
 		cmd := exec.CommandContext(t.Context(), filepath.Join(root, c.args[0]), c.args[1:]...)
 		cmd.Env = c.environ
