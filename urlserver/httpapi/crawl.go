@@ -114,14 +114,22 @@ func readCrawl(w http.ResponseWriter, r *http.Request) (to scoped.Settings, err 
 	if err != nil {
 		return to, badRequestf("body: %v", err)
 	}
-	var body struct {
+	var body *struct {
 		Scope  json.RawMessage `json:"scope"`
-		Weight float64         `json:"weight"`
+		Weight *float64        `json:"weight"`
 	}
 	if err := decodeJSON(text, &body); err != nil {
 		return to, err
 	}
-	to.Weight = body.Weight
+	if body == nil {
+		return to, badRequestf("body: a JSON null; an object is wanted")
+	}
+	if body.Weight != nil {
+		if *body.Weight <= 0 {
+			return to, badRequestf("%v", scoped.ErrWeight)
+		}
+		to.Weight = *body.Weight
+	}
 	if len(body.Scope) > 0 {
 		to.Scope, err = scope.Parse(body.Scope)
 	}

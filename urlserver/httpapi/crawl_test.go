@@ -15,6 +15,8 @@ func TestBadScope(t *testing.T) {
 		`{"scope":{"domains":["a",2]}}`:       "scope.domains[1]: a JSON number is of the wrong type",
 		`{"scope":{"max_pages":"many"}}`:      "scope.max_pages: a JSON string is of the wrong type",
 		`{"scope":[]}`:                        "scope: a JSON array; an object is wanted",
+		`null`:                                "body: a JSON null; an object is wanted",
+		`{"weight":0}`:                        "weight: it has to be above 0",
 	} {
 		r := httptest.NewRequest("PUT", "/api/crawls/x", strings.NewReader(body))
 		if _, err := readCrawl(httptest.NewRecorder(), r); err == nil || !strings.HasPrefix(err.Error(), want) {
