@@ -47,7 +47,7 @@ func (s *Store) endServing(v *serving) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
 	if id := v.Cursor.Queue; id != 0 {
-		s.base.Sched.Release(&v.Cursor, s.queues[id].due, s.base.Now(), s.base.NowUp())
+		s.base.Sched.Release(&v.Cursor, s.queueAt(id).due, s.base.Now(), s.base.NowUp())
 	}
 }
 

@@ -136,9 +136,9 @@ func (s *Store) clearNextLocked() {
 	case c == nil || c.scan == 0: // removed
 	case !c.isPurged(): // clearLaterLocked queues it again
 		c.scan = 0
-	case l.scanned[s.queues[c.queue].no] < c.scan:
+	case l.scanned[s.queueAt(c.queue).no] < c.scan:
 		l.scans++
-		l.queue = s.queues[c.queue].no
+		l.queue = s.queueAt(c.queue).no
 		l.next = append(l.next[:0], numberKey(planRow, l.queue)...)
 		return
 	default:
@@ -152,7 +152,7 @@ func (s *Store) clearNextLocked() {
 // not need.
 func (s *Store) scanSomeLocked(it *pebble.Iterator, left int) (int, error) {
 	l := &s.clearing
-	if s.byNo[l.queue] == 0 { // deleted since
+	if s.queues.byNumber(l.queue) == 0 { // deleted since
 		l.queue = 0
 		return left, nil
 	}

@@ -110,7 +110,7 @@ func (s *Store) purgePartitionLocked(no uint32, now int64) {
 	c.returnedAfterPurge = nil
 	delete(s.crawls.withReturned, no)
 	if s.base.Sched.QueueTotal(c.queue).URLs[queuesched.Scheduled] == 0 { // no document is left to hand out
-		s.queues[c.queue].cursor, s.queues[c.queue].backfill = lastPlace, window{}
+		s.queueAt(c.queue).cursor, s.queueAt(c.queue).backfill = lastPlace, window{}
 		s.setDueLocked(c.queue, queuesched.Never, now)
 	}
 	s.base.Sched.Refresh(c.queue, now) // its limit may be reached

@@ -65,8 +65,7 @@ type Store struct {
 
 	failed       error // the error after which the store refuses all calls
 	closed       bool
-	queues       []queue           // by the scheduler's numbers
-	byNo         map[uint32]uint32 // number in the scheduler, by number on disk
+	queues       queues
 	transits     slab.Slab[transit]
 	finder       hashindex.Index // of transits, by name
 	leaseBatches map[uint64]int  // transits left of each lease batch's row

@@ -134,7 +134,7 @@ func (s *Store) scheduleRowLocked(n *name, d *doc, p *docindex.Put, now int64) {
 	t.key = planKey(t.key[:0], n.queue, &d.at)
 	body := plan{created: d.created, member: d.member, id: d.id, url: p.URL, packed: docindex.Pack(p)}
 	d.packed, d.lasting = !body.packed.IsPlain(), nil
-	if s.queues[s.byNo[n.queue]].owners {
+	if s.queueAt(s.queues.byNumber(n.queue)).owners {
 		body.tagged = s.namer.name(n.queue, p.URL) != *n
 	}
 	t.value = body.append(t.value[:0])
@@ -233,7 +233,7 @@ func (s *Store) findIDLocked(docID []byte) (n name, d *doc, err error) {
 			return n, nil, err
 		}
 	}
-	if s.byNo[n.queue] == 0 {
+	if s.queues.byNumber(n.queue) == 0 {
 		return n, nil, nil
 	}
 	d, err = s.loadLocked(&n)
@@ -266,7 +266,7 @@ func (s *Store) ownerLocked(docID []byte) (n name, ok bool, err error) {
 
 // documentLocked returns the document as clients see it.
 func (s *Store) documentLocked(n *name, d *doc) (docindex.Document, error) {
-	queue := s.byNo[n.queue]
+	queue := s.queues.byNumber(n.queue)
 	out := docindex.Document{State: docindex.Completed, Created: time.Unix(int64(d.created), 0).UTC(),
 		Last: d.last.Outcome(),
 		Put: docindex.Put{

@@ -49,13 +49,16 @@ func (s *Store) Check() error {
 	}
 	for _, no := range [][]uint32{keys(plans), keys(scheduled), keys(completed)} {
 		for _, no := range no {
-			if s.byNo[no] == 0 {
+			if s.queues.byNumber(no) == 0 {
 				return fmt.Errorf("queue %d has documents and is not there", no)
 			}
 		}
 	}
-	for no, id := range s.byNo {
-		k := s.base.Sched.Persist(id)
+	for id := uint32(1); id < s.base.Sched.Bound(); id++ {
+		if !s.base.Sched.Exists(id) {
+			continue
+		}
+		no, k := s.queueAt(id).no, s.base.Sched.Persist(id)
 		if k.Scheduled != scheduled[no] || k.Completed != completed[no]+over[no] ||
 			plans[no] != scheduled[no]+over[no] {
 			return fmt.Errorf(

@@ -92,7 +92,7 @@ type deletedQueue struct {
 
 // rowsOf returns the rows of a queue as they are now.
 func (s *Store) rowsOf(id uint32) (had deletedQueue, err error) {
-	no := s.queues[id].no
+	no := s.queueAt(id).no
 	had.crawl = []byte(s.base.Sched.Crawl(id))
 	for _, one := range []struct {
 		it   **pebble.Iterator
@@ -128,7 +128,7 @@ func (s *Store) dropQueues(ids []uint32, scope docindex.Scope, o *docindex.Outco
 		if !s.base.Sched.IsIn(id, scope.Crawl, scope.Key) {
 			continue
 		}
-		q := &s.queues[id]
+		q := s.queueAt(id)
 		if q.hasIDs {
 			had, err := s.rowsOf(id)
 			if err != nil {
@@ -146,7 +146,6 @@ func (s *Store) dropQueues(ids []uint32, scope docindex.Scope, o *docindex.Outco
 		dropped[id] = true
 		nos = append(nos, q.no)
 		s.txn.b.Delete(numberKey(queueRow, q.no), nil)
-		delete(s.byNo, q.no)
 	}
 	s.dropRowsLocked(nos)
 	if inTransit > 0 {
@@ -154,7 +153,7 @@ func (s *Store) dropQueues(ids []uint32, scope docindex.Scope, o *docindex.Outco
 	}
 	for id := range dropped {
 		s.dropPartitionsLocked(id, now)
-		s.queues[id] = queue{}
+		s.queues.remove(id)
 		s.base.Sched.Free(id, now)
 	}
 	b, err = s.commitLocked()
@@ -185,7 +184,7 @@ func (s *Store) emptyLocked(from, to uint32) bool {
 		return false
 	}
 	for no := from + 1; no < to; no++ {
-		if s.byNo[no] != 0 {
+		if s.queues.byNumber(no) != 0 {
 			return false
 		}
 	}
@@ -331,7 +330,7 @@ func (s *Store) purgeSome(queue uint32, scope docindex.Scope, from []byte, befor
 		return nil, 0, nil, 0, err
 	}
 	now := s.base.Now()
-	next, err = s.scanLocked(s.queues[queue].no, from, embedded.LockBatch, func(n *name, d *doc) error {
+	next, err = s.scanLocked(s.queueAt(queue).no, from, embedded.LockBatch, func(n *name, d *doc) error {
 		if int64(d.created) < before {
 			if id := s.transitOf(n); id != 0 {
 				s.recallLocked(s.transits.At(id), o)

@@ -31,7 +31,7 @@ const maxDues = 100 // queues that one HostStatus reads
 func (s *Store) findDuesLocked(host []byte, now int64) error {
 	var unread []uint32
 	s.base.Sched.QueuesOf(host, func(id uint32) bool {
-		if s.queues[id].due == 0 {
+		if s.queueAt(id).due == 0 {
 			unread = append(unread, id)
 		}
 		return len(unread) < maxDues

@@ -51,7 +51,7 @@ func (s *Store) iterateLocked(w *queueIterator, id uint32) error {
 		}
 		w.it, w.purgesLeft = it, maxSkips
 	}
-	w.s, w.id, w.q = s, id, &s.queues[id]
+	w.s, w.id, w.q = s, id, s.queueAt(id)
 	w.host, w.done, w.skipped = s.base.Sched.AnyHost(id), false, false
 	w.skippedDue, w.left = queuesched.Never, maxSkipped
 	w.inBackfill = w.q.backfill.open

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -18,26 +17,77 @@ import (
 type loading struct {
 	s           *Store
 	now         int64
-	served      int64 // each queue counts as served at the slots at this time or later, ms
-	queues      map[uint32]*queueRecord
-	partitionNo uint32            // the partition that was read last
-	since       map[uint32]uint64 // by queue: the first journal commit that its row does not contain
-	stale       [][]byte          // keys of rows to delete
+	served      int64                    // each queue counts as served at the slots at this time or later, ms
+	partitionNo uint32                   // the partition that was read last
+	changes     map[uint32][]queueChange // in the journal, by queue
+	stale       [][]byte                 // keys of rows to delete
 }
 
+// queueChange is a change of a queue in the journal.
+type queueChange struct {
+	change
+	no uint64 // of the commit
+	at int64  // the commit's time, ms
+}
+
+// queue adds a queue to the store, with the changes of the journal that its row does not contain.
+// The journal is read before the queues' rows, and these come in the order of their numbers.
 func (l *loading) queue(key, value []byte) error {
 	if len(key) != 1+4 {
 		return errRow
 	}
-	q, err := readQueue(append([]byte{}, value...))
+	q, err := readQueue(value)
 	if err != nil {
 		return err
 	}
-	l.queues[binary.BigEndian.Uint32(key[1:])] = &q
+	s, no := l.s, binary.BigEndian.Uint32(key[1:])
+	since := l.apply(&q, l.changes[no])
+	id := s.restoreLocked(no, &q, l.served, l.now)
+	if since != 0 {
+		s.queueAt(id).dirtySince = since
+		s.journal.dirty = append(s.journal.dirty, dirtyQueue{id: id, since: since})
+	}
+	s.globals.queueNo = max(s.globals.queueNo, no)
 	return nil
 }
 
-// journal reads a journal row and applies the changes that the queues' rows do not contain yet.
+// apply applies changes to a queue's record, in their order. It returns the first commit that the
+// record did not contain, or 0.
+func (l *loading) apply(q *queueRecord, all []queueChange) (since uint64) {
+	for _, c := range all {
+		if c.no <= q.asOf {
+			continue
+		}
+		if since == 0 {
+			since = c.no
+		}
+		q.Scheduled += uint32(c.scheduled)
+		q.Completed += uint32(c.completed)
+		for consumer, is := range c.served {
+			if is {
+				q.Served[consumer] = c.at
+			}
+		}
+	}
+	return since
+}
+
+// restoreLocked adds a queue to the scheduler and to the store. It counts as served at the slots
+// no earlier than at served.
+func (s *Store) restoreLocked(no uint32, q *queueRecord, served, now int64) (id uint32) {
+	q.Served[queuesched.SlotConsumer] = max(q.Served[queuesched.SlotConsumer], served)
+	for consumer := range q.Served {
+		q.Served[consumer] = min(q.Served[consumer], now) // the clock may have been set back
+	}
+	id = s.base.Sched.Restore(q.crawl, q.key, q.Persisted, now)
+	one := queue{no: no, hasIDs: q.hasIDs, owners: !q.ownerless}
+	if q.Scheduled == 0 {
+		one.due, one.cursor = queuesched.Never, lastPlace
+	}
+	s.queues.add(id, one)
+	return id
+}
+
 func (l *loading) journal(key, value []byte) error {
 	if len(key) != 1+8 {
 		return errRow
@@ -57,7 +107,8 @@ func (l *loading) journal(key, value []byte) error {
 	l.s.globals = g
 	size := uint32(1)
 	for ; len(r.b) > 0; size++ {
-		l.apply(r.change(), no, at)
+		c := queueChange{change: r.change(), no: no, at: at}
+		l.changes[c.queue] = append(l.changes[c.queue], c)
 	}
 	if r.bad {
 		return errRow
@@ -67,45 +118,10 @@ func (l *loading) journal(key, value []byte) error {
 	return nil
 }
 
-func (l *loading) apply(c change, no uint64, at int64) {
-	q := l.queues[c.queue]
-	if q == nil || no <= q.asOf {
-		return // the queue was deleted later, or its row contains the change
-	}
-	if l.since[c.queue] == 0 {
-		l.since[c.queue] = no
-	}
-	q.Scheduled += uint32(c.scheduled)
-	q.Completed += uint32(c.completed)
-	for consumer, is := range c.served {
-		if is {
-			q.Served[consumer] = at
-		}
-	}
-}
-
-// open adds the queues to the store in the order of their numbers.
+// open completes the queues after all were read.
 func (l *loading) open() {
-	s := l.s
-	for _, no := range slices.Sorted(maps.Keys(l.queues)) {
-		q := l.queues[no]
-		q.Served[queuesched.SlotConsumer] = max(q.Served[queuesched.SlotConsumer], l.served)
-		for consumer := range q.Served {
-			q.Served[consumer] = min(q.Served[consumer], l.now) // the clock may have been set back
-		}
-		id := s.base.Sched.Restore(q.crawl, q.key, q.Persisted, l.now)
-		one := queue{no: no, hasIDs: q.hasIDs, owners: !q.ownerless, dirtySince: l.since[no]}
-		if q.Scheduled == 0 {
-			one.due, one.cursor = queuesched.Never, lastPlace
-		}
-		s.addQueue(id, one)
-		if since := l.since[no]; since != 0 {
-			s.journal.dirty = append(s.journal.dirty, dirtyQueue{id: id, since: since})
-		}
-		s.globals.queueNo = max(s.globals.queueNo, no)
-	}
-	l.queues = nil
-	slices.SortFunc(s.journal.dirty, func(a, b dirtyQueue) int { return cmp.Compare(a.since, b.since) })
+	l.changes = nil
+	slices.SortFunc(l.s.journal.dirty, func(a, b dirtyQueue) int { return cmp.Compare(a.since, b.since) })
 }
 
 // keepGap is how long a host's gap is kept after the host's pause has ended, ms.
@@ -167,7 +183,7 @@ func (l *loading) leaseBatch(key, value []byte) error {
 func (l *loading) lease(batch uint64, until int64, b []byte) error {
 	s := l.s
 	queueNo := binary.BigEndian.Uint32(b)
-	id := s.byNo[queueNo]
+	id := s.queues.byNumber(queueNo)
 	if id == 0 {
 		return nil
 	}

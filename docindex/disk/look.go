@@ -40,7 +40,7 @@ func (s *Store) Find(_ context.Context, queue docindex.Scope, url []byte) (docin
 	defer s.txn.clear()
 	s.base.CatchUpLocked(s.base.Now())
 	if id := s.base.Sched.Find(queue.Crawl, queue.Key); id != 0 {
-		n := s.namer.name(s.queues[id].no, url)
+		n := s.namer.name(s.queueAt(id).no, url)
 		d, err := s.likeliestLocked(&n)
 		if err != nil {
 			return docindex.Document{}, s.failLocked(err)
@@ -77,7 +77,7 @@ const listPortion = 200
 // is still of the queue.
 func (s *Store) isAtLocked(queue uint32, scope docindex.Scope, from []byte) bool {
 	return s.base.Sched.IsIn(queue, scope.Crawl, scope.Key) &&
-		(from == nil || bytes.HasPrefix(from, numberKey(docRow, s.queues[queue].no)))
+		(from == nil || bytes.HasPrefix(from, numberKey(docRow, s.queueAt(queue).no)))
 }
 
 // documents appends some documents of a queue, beginning with a key. next is the key to continue
@@ -92,7 +92,7 @@ func (s *Store) documents(
 	}
 	defer s.txn.clear()
 	s.base.CatchUpLocked(s.base.Now())
-	next, err = s.scanLocked(s.queues[queue].no, from, listPortion, func(n *name, d *doc) error {
+	next, err = s.scanLocked(s.queueAt(queue).no, from, listPortion, func(n *name, d *doc) error {
 		out, err := s.documentLocked(n, d)
 		docs = append(docs, out)
 		return err

@@ -27,7 +27,7 @@ const (
 func Open(cfg Config) (*Store, error) {
 	s := &Store{
 		cfg: cfg, closing: make(chan struct{}),
-		journal: journal{most: maxJournal}, crawls: newCrawls(), byNo: map[uint32]uint32{},
+		journal: journal{most: maxJournal}, crawls: newCrawls(),
 		leaseBatches: map[uint64]int{},
 		memtables:    newMemtableFilter(), clearing: newClearing(),
 	}
@@ -107,12 +107,12 @@ func (s *Store) load() error {
 	if err != nil {
 		return err
 	}
-	l := loading{s: s, served: served, now: now, queues: map[uint32]*queueRecord{}, since: map[uint32]uint64{}}
+	l := loading{s: s, served: served, now: now, changes: map[uint32][]queueChange{}}
 	for _, step := range []struct {
 		kind byte
 		do   func(key, value []byte) error
 	}{
-		{queueRow, l.queue}, {journalRow, l.journal}, {presetRow, l.preset}, {pauseRow, l.pause},
+		{journalRow, l.journal}, {queueRow, l.queue}, {presetRow, l.preset}, {pauseRow, l.pause},
 		{crawlRow, l.crawl}, {partitionRow, l.partition}, {purgedRow, l.purgedPartition},
 		{leaseBatchRow, l.leaseBatch}, {crawlSettingsRow, l.crawlSettings},
 		{hostOverrideRow, l.hostOverride}, // after the leases, which would count as new requests to a host with a delay

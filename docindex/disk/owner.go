@@ -23,7 +23,7 @@ func (s *Store) docOwnerLocked(n *name, d *doc) ([]byte, error) {
 		return docindex.OwnerOfCrawl(s.crawls.partitions[d.member].domain.Crawl.ID), nil
 	case d.completed:
 		return d.owner, nil
-	case !s.queues[s.byNo[n.queue]].owners:
+	case !s.queueAt(s.queues.byNumber(n.queue)).owners:
 		return nil, nil
 	}
 	body, err := s.bodyLocked(n.queue, &d.at)
@@ -76,7 +76,7 @@ func (s *Store) findOwnerlessLocked(n *name, d *doc, url []byte) (*doc, error) {
 // [docindex.UpdateRank]. It returns nil if there is none. n is the URL's name without an owner;
 // likeliestLocked sets it to the name of the document that it returns.
 func (s *Store) likeliestLocked(n *name) (best *doc, err error) {
-	if !s.queues[s.byNo[n.queue]].owners {
+	if !s.queueAt(s.queues.byNumber(n.queue)).owners {
 		return s.loadLocked(n)
 	}
 	names, err := s.namesakesLocked(n)

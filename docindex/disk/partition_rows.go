@@ -72,7 +72,7 @@ func (c *crawls) clean() {
 }
 
 func (s *Store) appendPartition(dst []byte, c *partition) []byte {
-	for _, v := range []uint64{uint64(c.domain.Crawl.No), uint64(s.queues[c.queue].no), c.ended, c.purgedDocs} {
+	for _, v := range []uint64{uint64(c.domain.Crawl.No), uint64(s.queueAt(c.queue).no), c.ended, c.purgedDocs} {
 		dst = binary.AppendUvarint(dst, v)
 	}
 	return append(dst, c.domain.Name...)
@@ -152,7 +152,7 @@ func (l *loading) partitionHead(no uint32, value []byte) error {
 	s, r := l.s, reader{b: value}
 	crawlNo, queueNo, ended, purged := r.uint(), r.uint(), r.uint(), r.uint()
 	b := s.crawls.stats.At(uint32(min(crawlNo, math.MaxUint32)))
-	queue := s.byNo[uint32(min(queueNo, math.MaxUint32))]
+	queue := s.queues.byNumber(uint32(min(queueNo, math.MaxUint32)))
 	if r.bad || b == nil || queue == 0 || purged > ended || no == 0 {
 		return errRow
 	}

@@ -120,7 +120,7 @@ func (s *Store) newPartition(queue uint32, d *crawlstats.Domain) uint32 {
 func (s *Store) addPartition(no uint32, c *partition) {
 	s.crawls.partitions[no] = c
 	s.crawls.of[partitionKey{c.queue, c.domain}] = no
-	q := &s.queues[c.queue]
+	q := s.queueAt(c.queue)
 	if c.next = q.partitions; c.next != 0 {
 		s.crawls.partitions[c.next].prev = no
 	}
@@ -194,7 +194,7 @@ func (s *Store) leaveCrawlLocked(no uint32, kind uint8) {
 func (s *Store) closePartition(no uint32) {
 	c := s.crawls.partitions[no]
 	if c.prev == 0 {
-		s.queues[c.queue].partitions = c.next
+		s.queueAt(c.queue).partitions = c.next
 	} else {
 		s.crawls.partitions[c.prev].next = c.next
 	}
@@ -216,7 +216,7 @@ func (s *Store) closePartition(no uint32) {
 // dropPartitionsLocked removes the partitions of a deleted queue. None of the queue's documents is
 // in transit.
 func (s *Store) dropPartitionsLocked(queue uint32, now int64) {
-	for no := s.queues[queue].partitions; no != 0; no = s.queues[queue].partitions {
+	for no := s.queueAt(queue).partitions; no != 0; no = s.queueAt(queue).partitions {
 		c := s.crawls.partitions[no]
 		c.open.Each(func(priority int32, n uint64) {
 			s.crawls.stats.Move(c.domain, priority, crawlstats.Scheduled, crawlstats.Completed, n, now)

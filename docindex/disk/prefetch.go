@@ -46,7 +46,7 @@ func (s *Store) prefetchLocked(p *docindex.Puts, from, to int) (err error) {
 // nameLocked returns the queue for a URL on a host, and the name of the URL in it.
 func (s *Store) nameLocked(p *docindex.Put, host []byte) (a prefetched) {
 	if a.queue = s.base.Sched.Find(p.Crawl, keyOf(p, host)); a.queue != 0 {
-		a.name = s.namer.nameOf(s.queues[a.queue].no, docindex.IdentityOf(p), p.URL)
+		a.name = s.namer.nameOf(s.queueAt(a.queue).no, docindex.IdentityOf(p), p.URL)
 	}
 	return a
 }
@@ -71,7 +71,7 @@ func (s *Store) findLocked(a *prefetched, p *docindex.Put, host []byte) (*doc, e
 		}
 	}
 	d, err := s.lookedLocked(a)
-	if err != nil || !s.queues[a.queue].owners {
+	if err != nil || !s.queueAt(a.queue).owners {
 		return d, err
 	}
 	return s.findOwnedLocked(&a.name, d, p)

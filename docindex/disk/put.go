@@ -159,18 +159,9 @@ func (s *Store) openLocked(a *prefetched, p *docindex.Put, host []byte, now int6
 	}
 	a.queue = s.base.Sched.Open(p.Crawl, key, host, now)
 	s.globals.queueNo++
-	s.addQueue(a.queue, queue{no: s.globals.queueNo, due: queuesched.Never})
+	s.queues.add(a.queue, queue{no: s.globals.queueNo, due: queuesched.Never})
 	s.rewriteRow(a.queue)
 	a.name = s.namer.nameOf(s.globals.queueNo, docindex.IdentityOf(p), p.URL)
-}
-
-// addQueue enters a queue that the scheduler has just added.
-func (s *Store) addQueue(id uint32, q queue) {
-	for int(id) >= len(s.queues) {
-		s.queues = append(s.queues, make([]queue, max(64, len(s.queues)/2))...)
-	}
-	s.queues[id] = q
-	s.byNo[q.no] = id
 }
 
 // insertLocked adds a new document.
@@ -180,7 +171,7 @@ func (s *Store) insertLocked(queue uint32, n *name, p *docindex.Put, now int64) 
 	if len(p.Unique) > 0 {
 		s.giveIDLocked(queue, n, s.namer.uniqueKey(p.Crawl, docindex.IdentityOf(p)))
 	}
-	if q := &s.queues[queue]; (owner != nil || len(p.Unique) > 0) && !q.owners {
+	if q := s.queueAt(queue); (owner != nil || len(p.Unique) > 0) && !q.owners {
 		q.owners = true
 		s.rewriteRow(queue)
 	}
@@ -208,7 +199,7 @@ func (s *Store) giveIDLocked(queue uint32, n *name, docID []byte) {
 	t.key = append(append(t.key[:0], idRow), docID...)
 	t.value = n.append(t.value[:0])
 	t.set()
-	if q := &s.queues[queue]; !q.hasIDs {
+	if q := s.queueAt(queue); !q.hasIDs {
 		q.hasIDs = true
 		s.rewriteRow(queue)
 	}

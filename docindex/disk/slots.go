@@ -169,7 +169,7 @@ func (s *Store) endLocked(out *docindex.Outcome, now int64) error {
 	if d.member != 0 {
 		s.crawls.partitions[d.member].domain.Crawl.Sent += uint64(out.Attempts)
 	}
-	queue := s.byNo[n.queue]
+	queue := s.queues.byNumber(n.queue)
 	if transit != 0 && s.endsWithPartitionLocked(transit, out.Kind) {
 		s.endedLocked(queue, &n, d, now)
 		s.purgedLocked(d.member, uint8(out.Kind), 1)

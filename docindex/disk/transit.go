@@ -110,7 +110,7 @@ func (s *Store) finishLocked(id uint32, to docindex.State, now int64) transit {
 // enqueueLocked makes sure that the store reads a place of a queue when it is due.
 func (s *Store) enqueueLocked(queue uint32, p *place, now int64) {
 	s.base.Sched.CountLater(queue, embedded.DueMS(p.due()), now, 1)
-	q := &s.queues[queue]
+	q := s.queueAt(queue)
 	if !q.cursor.before(p) {
 		q.backfill.add(p)
 	}
@@ -120,6 +120,6 @@ func (s *Store) enqueueLocked(queue uint32, p *place, now int64) {
 }
 
 func (s *Store) setDueLocked(queue uint32, due, now int64) {
-	s.queues[queue].due = due
+	s.queueAt(queue).due = due
 	s.base.Sched.SetDue(queue, due, now)
 }

@@ -74,7 +74,7 @@ func (t *txn) bodyAt(at *place) []byte {
 
 // markDirty notes that the txn changes a queue, so that the journal row has the change.
 func (s *Store) markDirty(id uint32) *queue {
-	q := &s.queues[id]
+	q := s.queueAt(id)
 	if !q.dirty {
 		q.dirty = true
 		s.txn.dirty = append(s.txn.dirty, id)
@@ -231,7 +231,7 @@ func (s *Store) journalLocked() {
 	v := binary.AppendVarint(t.value[:0], s.base.Now())
 	v = s.globals.append(v)
 	for _, id := range t.dirty {
-		q := &s.queues[id]
+		q := s.queueAt(id)
 		q.dirty = false
 		c := change{queue: q.no, scheduled: int64(q.scheduled), completed: int64(q.completed), served: q.served}
 		q.scheduled, q.completed, q.served = 0, 0, [2]bool{}
@@ -250,7 +250,7 @@ func (s *Store) journalLocked() {
 
 // writeQueueLocked writes a queue's row, which contains the changes of the current commit.
 func (s *Store) writeQueueLocked(id uint32) {
-	q := &s.queues[id]
+	q := s.queueAt(id)
 	q.dirtySince = 0
 	r := queueRecord{
 		Persisted: s.base.Sched.Persist(id), crawl: []byte(s.base.Sched.Crawl(id)),
@@ -288,7 +288,7 @@ func (s *Store) checkpointLocked() {
 }
 
 func (s *Store) isDirtyLocked(d dirtyQueue) bool {
-	return s.base.Sched.Exists(d.id) && s.queues[d.id].dirtySince == d.since
+	return s.base.Sched.Exists(d.id) && s.queueAt(d.id).dirtySince == d.since
 }
 
 // count counts a new document (by is 1) or a removed one (by is -1).

@@ -26,7 +26,7 @@ func (s *Store) findUniqueLocked(a *prefetched, p *docindex.Put, host []byte) (*
 	if err != nil {
 		return nil, err
 	}
-	if id := s.byNo[n.queue]; ok && id != 0 {
+	if id := s.queues.byNumber(n.queue); ok && id != 0 {
 		if d, err := s.loadLocked(&n); err != nil || d != nil {
 			a.queue, a.name = id, n
 			return d, err
