@@ -128,6 +128,7 @@ type DocIndex struct {
 	Kind        string        // KindMemory, KindDisk, KindRedis or KindHTTP
 	Path        string        // of KindDisk: its folder
 	Sync        string        // of KindDisk: SyncBatch, SyncInterval or SyncNone
+	Memory      int           // bytes that KindMemory and KindDisk may take of the RAM
 	URL         string        // base of KindHTTP
 	Addrs       []string      // of KindRedis: "host:port" each
 	Prefix      string        // of KindRedis: before each key

@@ -46,6 +46,7 @@ func defaultDocIndex() DocIndex {
 		Kind:        KindMemory,
 		Path:        "urlserver.db",
 		Sync:        SyncBatch,
+		Memory:      512 << 20,
 		Addrs:       []string{"127.0.0.1:6379"},
 		Batch:       1000,
 		Retry:       time.Second,

@@ -144,6 +144,7 @@ func docIndexSettings() []setting {
 			func(c *Config) *string { return &c.DocIndex.Path }),
 		at("docindex.sync", restart, oneOf(SyncBatch, SyncInterval, SyncNone),
 			func(c *Config) *string { return &c.DocIndex.Sync }),
+		at("docindex.memory", restart, size(16<<20, 1<<40), func(c *Config) *int { return &c.DocIndex.Memory }),
 		at("docindex.url", restart, optional("an http or https URL without user, query and fragment",
 			urlFault), func(c *Config) *string { return &c.DocIndex.URL }),
 		at("docindex.addrs", restart, list(dialWords, dialFault),

@@ -178,6 +178,7 @@ var ranges = []struct {
 	{key: "docindex.prefix", in: []string{`""`, `"crawl:"`}, out: []string{`"{a}"`, `"a b"`}},
 	{key: "docindex.tls_ca", in: []string{`"ca.pem"`}, out: []string{`"\u0000"`}},
 	{key: "docindex.seeds", in: []string{`["a", "b"]`}, out: []string{`[""]`, `[1]`}},
+	{key: "docindex.memory", in: []string{`"16MiB"`, `"1TiB"`}, out: []string{`"15MiB"`, `"2TiB"`, `""`, "16777216"}},
 	{key: "docindex.batch", in: []string{"1", "1000000"}, out: []string{"0", "1000001"}},
 	{key: "docindex.retry", in: []string{`"1ms"`, `"24h"`}, out: []string{`"0s"`, `"999us"`, `"25h"`},
 		together: `docindex.max_retry = "24h"`},

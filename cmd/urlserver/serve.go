@@ -287,7 +287,7 @@ func (s *server) openIndex(all configs.Config) (index docindex.Source, store doc
 			return nil, nil, err
 		}
 	default:
-		store = memory.New()
+		store = memory.NewLimited(memoryLimit(cfg.Memory))
 	}
 	s.scopes = scoped.New(store, all.Canonical...)
 	store = s.scopes

@@ -4,6 +4,7 @@ package memory
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"urlserver/docindex/internal/embedded"
@@ -12,8 +13,6 @@ import (
 
 	"urlserver/docindex"
 )
-
-var errFull = fmt.Errorf("the memory index is %w: it takes 32 GiB of URLs", docindex.ErrFull)
 
 // Store is the [docindex.Store] that keeps everything in RAM: about 170 bytes for a URL of 70
 // bytes, without pointers for the garbage collector. Queues take turns at the slots with one
@@ -37,14 +36,19 @@ type Store struct {
 	seq      uint32
 	outcomes [docindex.Kinds]int
 	crawls   crawlMembers
-	purges   int // documents of stopped crawls that pickLocked may still end under this lock
+	purges   int   // documents of stopped crawls that pickLocked may still end under this lock
+	limit    int64 // bytes in use from which on no document is added
 }
 
 var _ docindex.Store = (*Store)(nil)
 
-// New returns an empty store.
-func New() *Store {
-	m := &Store{docs: newDocumentTable(), crawls: newCrawlMembers()}
+// New returns an empty store that grows without a limit of its own.
+func New() *Store { return NewLimited(math.MaxInt64) }
+
+// NewLimited returns an empty store that adds no document while it takes limit bytes, those of the
+// garbage collector with it.
+func NewLimited(limit int64) *Store {
+	m := &Store{docs: newDocumentTable(), crawls: newCrawlMembers(), limit: limit}
 	m.base.Init((*body)(m), m.crawls.Stats)
 	m.Contract = m.base.Contract()
 	return m
@@ -59,11 +63,9 @@ func (m *body) LeaseEndedLocked(id uint32, now int64) {
 	(*Store)(m).finishLocked(id, docindex.Scheduled, now)
 }
 
-// TotalsLocked leaves out free lists and slice headers.
+// TotalsLocked is [embedded.Body.TotalsLocked].
 func (m *body) TotalsLocked() (outcomes [docindex.Kinds]int, bytes int64) {
-	bytes = int64(m.docs.bytes.Size()) + int64(m.docs.records.Len())*(recordBytes+hashindex.EntryBytes) +
-		int64(len(m.orders))*queueOrderBytes + m.base.Sched.Bytes()
-	return m.outcomes, bytes
+	return m.outcomes, (*Store)(m).usedLocked()
 }
 
 // Put is [docindex.Putter.Put].
@@ -71,7 +73,9 @@ func (m *Store) Put(ctx context.Context, p *docindex.Puts) (res docindex.PutResu
 	scheduled := false
 	for i := 0; i < p.Len() && err == nil; i += embedded.LockBatch {
 		if err = ctx.Err(); err == nil {
-			scheduled = m.putSome(p, i, min(i+embedded.LockBatch, p.Len()), &res) || scheduled
+			var some bool
+			some, err = m.putSome(p, i, min(i+embedded.LockBatch, p.Len()), &res)
+			scheduled = scheduled || some
 		}
 	}
 	if scheduled {
@@ -80,7 +84,10 @@ func (m *Store) Put(ctx context.Context, p *docindex.Puts) (res docindex.PutResu
 	return res, err
 }
 
-func (m *Store) putSome(p *docindex.Puts, from, to int, res *docindex.PutResult) (scheduled bool) {
+// putSome stores some URLs. Without room for the new ones it stores the others and returns an error.
+func (m *Store) putSome(
+	p *docindex.Puts, from, to int, res *docindex.PutResult,
+) (scheduled bool, full error) {
 	m.base.Mu.Lock()
 	defer m.base.Mu.Unlock()
 	now := m.base.Now()
@@ -89,6 +96,9 @@ func (m *Store) putSome(p *docindex.Puts, from, to int, res *docindex.PutResult)
 		verdict, err := m.putLocked(&put, host, now)
 		p.SetVerdict(i, verdict)
 		switch verdict {
+		case docindex.Unsettled:
+			full = m.fullLocked()
+			continue
 		case docindex.Refused:
 			res.Refused = append(res.Refused, docindex.Refusal{Index: i, Err: err})
 			continue
@@ -101,7 +111,7 @@ func (m *Store) putSome(p *docindex.Puts, from, to int, res *docindex.PutResult)
 		}
 		scheduled = scheduled || (verdict == docindex.New || verdict == docindex.Changed) && put.Due != docindex.Never
 	}
-	return scheduled
+	return scheduled, full
 }
 
 func (m *Store) putLocked(p *docindex.Put, host []byte, now int64) (docindex.Verdict, error) {
@@ -133,12 +143,34 @@ func (m *Store) putLocked(p *docindex.Put, host []byte, now int64) (docindex.Ver
 	case known != 0:
 		m.setExpiryLocked(known, p)
 		return docindex.Same, nil
-	case m.docs.full():
-		return docindex.Refused, errFull
+	case m.fullLocked() != nil:
+		return docindex.Unsettled, nil
 	}
 	queue = m.base.Sched.Open(p.Crawl, key, host, now)
 	m.insertLocked(queue, p, now)
 	return docindex.New, nil
+}
+
+// fullLocked returns an error if there is no room for another document.
+func (m *Store) fullLocked() error {
+	switch {
+	case m.docs.full():
+		return fmt.Errorf("the memory index is %w: it takes 32 GiB of URLs", docindex.ErrFull)
+	case m.usedLocked() >= m.limit/11*10: // the garbage collector takes a tenth more, see urlserver.TuneGC
+		return fmt.Errorf("the memory index is %w: it takes the %d MiB of docindex.memory; "+
+			"delete documents, raise the setting or use docindex.kind = \"disk\"", docindex.ErrFull, m.limit>>20)
+	}
+	return nil
+}
+
+// usedLocked returns the memory in use, in bytes, in O(1). Room that removed documents have left is
+// not in use.
+func (m *Store) usedLocked() int64 {
+	return int64(m.docs.bytes.Live()) +
+		int64(m.docs.records.Len())*(recordBytes+hashindex.EntryBytes) +
+		int64(m.docs.byID.Len())*hashindex.EntryBytes +
+		int64(len(m.orders))*queueOrderBytes + int64(len(m.crawls.members))*memberBytes +
+		m.base.Sched.Bytes()
 }
 
 // insertLocked adds a new document.
@@ -271,4 +303,8 @@ func (m *Store) documentLocked(id uint32) docindex.Document {
 // recordBytes is the size of a record.
 const recordBytes = 56
 
-const queueOrderBytes = 20
+// Sizes of a queueOrder and of a member.
+const (
+	queueOrderBytes = 20
+	memberBytes     = 16
+)
