@@ -2,6 +2,7 @@ package configs
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -11,8 +12,7 @@ import (
 const NoRule = 0
 
 // RuleSet finds the rules that count for a site and for an address. A look-up probes a hash table
-// for each label of the name and for each prefix length of the rules' networks, however many rules
-// there are.
+// for each label of the name, and searches an ordered list of the rules' networks.
 //
 // For each of the two levels the first rule counts that says something about it:
 //   - A rule by hosts is about the sites that it names.
@@ -77,6 +77,8 @@ func (c Config) RuleSet() *RuleSet {
 			s.shared[name] = &SharedNetwork{name, r.pace().or(pace)}
 		}
 	}
+	s.addresses.cut()
+	s.sites.cut()
 	return s
 }
 
@@ -96,35 +98,97 @@ func sharedName(r HostRule) string {
 	return r.Name
 }
 
-// networkRules finds the first rule for an address.
+// networkRules finds the first rule for an address: the addresses of each family are cut into spans
+// under one rule, in order.
 type networkRules struct {
-	rules   map[netip.Prefix]int
-	lengths [2][]int // prefix lengths in rules: of IPv4, of IPv6; each once
+	networks []networkRule
+	spans    []addrSpan // ordered; each ends where the next one begins
+}
+
+// networkRule is a network of a rule.
+type networkRule struct {
+	netip.Prefix
+	rule int
+}
+
+// addrSpan is a range of addresses with the same first rule.
+type addrSpan struct {
+	first netip.Addr
+	rule  int // NoRule: none
 }
 
 func (t *networkRules) add(n netip.Prefix, rule int) {
-	if t.rules == nil {
-		t.rules = map[netip.Prefix]int{}
+	t.networks = append(t.networks, networkRule{n.Masked(), rule})
+}
+
+// cut makes the spans after the last add. A network contains another one, or has no address in
+// common with it. So with the networks in order of their first addresses, the larger ones first,
+// those that contain an address are a stack.
+func (t *networkRules) cut() {
+	slices.SortFunc(t.networks, func(a, b networkRule) int {
+		return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()), cmp.Compare(a.rule, b.rule))
+	})
+	var open []networkRule // the networks that contain the next address; rule is the first rule of all so far
+	for _, n := range t.networks {
+		open = t.closeBefore(open, n.Addr())
+		if len(open) > 0 {
+			n.rule = firstRule(n.rule, open[len(open)-1].rule)
+		}
+		t.begin(n.Addr(), n.rule)
+		open = append(open, n)
 	}
-	addFirst(t.rules, n, rule)
-	lengths := &t.lengths[familyOf(n.Addr())]
-	if !slices.Contains(*lengths, n.Bits()) {
-		*lengths = append(*lengths, n.Bits())
+	t.closeBefore(open, netip.Addr{})
+	t.networks = nil
+}
+
+// closeBefore ends the networks that do not contain an address, the innermost first. With the zero
+// Addr it ends all. It returns the others.
+func (t *networkRules) closeBefore(open []networkRule, addr netip.Addr) []networkRule {
+	for len(open) > 0 && !open[len(open)-1].Contains(addr) {
+		after := lastAddr(open[len(open)-1].Prefix).Next()
+		if open = open[:len(open)-1]; !after.IsValid() {
+			continue // it reached the family's end
+		}
+		if len(open) > 0 && open[len(open)-1].Contains(after) {
+			t.begin(after, open[len(open)-1].rule)
+		} else if len(open) == 0 {
+			t.begin(after, NoRule)
+		}
 	}
+	return open
+}
+
+// begin begins a span behind all others, or changes the rule of the last one if it begins there.
+func (t *networkRules) begin(first netip.Addr, rule int) {
+	if n := len(t.spans); n > 0 && t.spans[n-1].first == first {
+		t.spans[n-1].rule = rule
+		return
+	}
+	t.spans = append(t.spans, addrSpan{first, rule})
+}
+
+// lastAddr returns the last address of a network.
+func lastAddr(n netip.Prefix) netip.Addr {
+	bytes := n.Addr().AsSlice()
+	for bit := n.Bits(); bit < len(bytes)*8; bit++ {
+		bytes[bit/8] |= 0x80 >> (bit % 8)
+	}
+	last, _ := netip.AddrFromSlice(bytes)
+	return last
 }
 
 // first returns the first rule for an address, or NoRule.
-func (t *networkRules) first(addr netip.Addr) (n int) {
-	if !addr.IsValid() {
+func (t *networkRules) first(addr netip.Addr) int {
+	n, exact := slices.BinarySearchFunc(t.spans, addr, func(s addrSpan, addr netip.Addr) int {
+		return s.first.Compare(addr)
+	})
+	if !exact {
+		n--
+	}
+	if n < 0 || t.spans[n].first.BitLen() != addr.BitLen() {
 		return NoRule
 	}
-	for _, bits := range t.lengths[familyOf(addr)] {
-		network, err := addr.Prefix(bits)
-		if err == nil {
-			n = firstRule(n, t.rules[network])
-		}
-	}
-	return n
+	return t.spans[n].rule
 }
 
 // Limits returns what the rules say about requests to a host. host is in the form of a URL; a dot
@@ -177,13 +241,6 @@ func firstRule(a, b int) int {
 		return b
 	}
 	return a
-}
-
-func familyOf(addr netip.Addr) int {
-	if addr.Is4() {
-		return 0
-	}
-	return 1
 }
 
 // byName returns the first rule that names a host, or NoRule. A dot at its end is ignored.

@@ -106,10 +106,12 @@ func (e *Engine) learnAddress(host uint32, a *address, addr netip.Addr, err erro
 // once, within the group.
 func (e *Engine) moveTo(host uint32, addr netip.Addr) (away bool) {
 	known := e.slots.Host(host).Addr()
-	if b := e.binding(host); e.opt.Lease > 0 && b.group.IsValid() {
-		b.addr = addr
-		return false
-	} else if e.opt.Lease > 0 {
+	if e.opt.Lease > 0 {
+		b := e.binding(host)
+		if b.group.IsValid() {
+			b.addr = addr
+			return false
+		}
 		known = b.addr
 	}
 	if addr == known {

@@ -79,20 +79,14 @@ func (t *hostTable) look(id uint32, name []byte) (f hostCounters) {
 	return f
 }
 
-// countFetch counts how long a fetch from a host took.
-func (e *Engine) countFetch(host uint32, took time.Duration) {
-	took = max(0, took)
-	e.stats.FetchTook += took
-	e.outcomes.byHost.at(host, e.slots.Host(host).Name()).took += took
-}
-
-// countOutcome counts the outcome of a host's document.
+// countOutcome counts the outcome of a host's document, and how long its last fetch took.
 func (e *Engine) countOutcome(host uint32, o *docindex.Outcome) {
 	class := docindex.ClassOf(o.Kind, o.Status)
 	if int(class) >= hostClasses {
 		return // that says nothing of the host
 	}
 	f := e.outcomes.byHost.at(host, e.slots.Host(host).Name())
+	f.took += o.Took
 	if f.classes[class]+1 != 0 {
 		f.classes[class]++
 	}

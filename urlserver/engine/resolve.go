@@ -9,6 +9,12 @@ import (
 // resolve finds the group of a host that is not settled: at once if the address is cached, else by
 // a look-up. failIfKnown deals with a cached failure.
 func (e *Engine) resolve(host uint32) {
+	if e.isKnownAt(host) {
+		e.nameFound(host)
+		e.endBlockedFetches(host)
+		e.hostResolved(host)
+		return
+	}
 	name := e.slots.Host(host).Name()
 	addr, err, ok := e.opt.Cached(name)
 	if ok && err == nil {
@@ -19,6 +25,18 @@ func (e *Engine) resolve(host uint32) {
 	if !ok {
 		e.lookUp(string(name))
 	}
+}
+
+// isKnownAt reports whether a host without documents may stay in its group, under the limits that it
+// has: its address is current, and the rules have not changed since it was bound.
+func (e *Engine) isKnownAt(host uint32) bool {
+	if _, bound := e.slots.Host(host).GroupID(); !bound || e.opt.Lease > 0 ||
+		e.rules.next != 0 && host >= e.rules.next || faulty(faultStay) {
+		return false
+	}
+	_, moves := e.dns.addresses.moved[host]
+	a := e.dns.addresses.of(host)
+	return !moves && !a.gone && a.checkUntil == 0 && e.now < a.until
 }
 
 func (e *Engine) lookUp(name string) {

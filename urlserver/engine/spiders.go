@@ -215,7 +215,6 @@ func (e *Engine) done(sp *spider, trans hostslots.TransID, sent time.Duration, s
 	retry := time.Duration(max(0, s.RetryAfter)) * time.Second
 	sp.recent.answered(e.now, e.now-sent)
 	doc := e.slots.Done(e.now, trans, s.Code, retry)
-	e.countFetch(e.slots.Doc(doc).Host, e.now-sent)
 	delete(sp.longFetches, doc)
 	sp.inFlight--
 	sp.done++
@@ -231,6 +230,7 @@ func (e *Engine) done(sp *spider, trans hostslots.TransID, sent time.Duration, s
 		o.Change = docindex.Unchanged
 	}
 	e.stats.Bytes += uint64(s.Bytes)
+	e.stats.FetchTook += o.Took
 	e.endWith(doc, docindex.Done, status, o)
 }
 
