@@ -154,7 +154,7 @@ func (s *Slots) Send(now time.Duration, sel Selection, spider uint32) TransID {
 		s.dispatch.places.pushBack(&g.rotation, sel.Host)
 	}
 	g.sent++
-	id := s.table.open(now, sel.Doc, g.slot-1, spider)
+	id := s.table.open(now, sel.Doc, sel.Host, g.slot-1, spider)
 	s.began(now, sel.Host)
 	return id
 }

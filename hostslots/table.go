@@ -44,7 +44,7 @@ type cell struct {
 	next        uint32 // of a free cell: the next one, plus one
 }
 
-// transaction is one document at a spider.
+// transaction is one document at a spider: 64 bytes, a cache line.
 type transaction struct {
 	doc, slot, active, spider uint32
 	sent                      time.Duration
@@ -52,6 +52,7 @@ type transaction struct {
 	byStatus                  link
 	byAge                     link
 	bySpider                  link
+	host                      uint32 // of the document
 }
 
 // TransID is the name of a transaction: one sending of a document to a spider.
@@ -124,7 +125,7 @@ func (t *slotTable) countFull(full bool) {
 }
 
 // open starts a transaction in the first free cell of a slot.
-func (t *slotTable) open(now time.Duration, doc, n, spider uint32) TransID {
+func (t *slotTable) open(now time.Duration, doc, host, n, spider uint32) TransID {
 	sl := &t.slots[n]
 	if sl.free == 0 {
 		t.growActive(sl)
@@ -136,7 +137,7 @@ func (t *slotTable) open(now time.Duration, doc, n, spider uint32) TransID {
 	sl.sent++
 	id := t.transactions.New()
 	*t.transactions.At(id) = transaction{
-		doc: doc, slot: n, active: active, spider: spider, sent: now, status: now,
+		doc: doc, slot: n, active: active, spider: spider, sent: now, status: now, host: host,
 	}
 	c.transaction = id
 	t.byStatus.pushBack(id)

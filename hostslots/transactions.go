@@ -25,7 +25,7 @@ func (s *Slots) Done(
 
 // closeTransaction ends a transaction. f is as for Slots.ended.
 func (s *Slots) closeTransaction(now time.Duration, id uint32, f *Feedback) {
-	hostID := s.hostOfDoc(s.table.transactions.At(id).doc)
+	hostID := s.table.transactions.At(id).host
 	s.groups.At(s.hosts.At(hostID).group).sent--
 	s.table.close(id)
 	s.ended(now, hostID, f)
@@ -41,13 +41,13 @@ func (s *Slots) LinesWritten(now time.Duration, spider uint32, from time.Duratio
 		if tx.sent < from {
 			return
 		}
-		s.requested(now, s.hostOfDoc(tx.doc), now+tx.sent-from)
+		s.requested(now, tx.host, now+tx.sent-from)
 	}
 }
 
 // MarkRequested counts now as the last request to the host of a live transaction.
 func (s *Slots) MarkRequested(now time.Duration, name TransID) {
-	s.requested(now, s.hostOfDoc(s.table.transactions.At(s.table.live(name)).doc), now)
+	s.requested(now, s.table.transactions.At(s.table.live(name)).host, now)
 }
 
 // requested counts a request to a host at the given moment.

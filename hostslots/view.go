@@ -315,7 +315,7 @@ func (s *Slots) inFlight(hostID uint32, g *group) (n int) {
 	}
 	sl := s.table.slots[g.slot-1]
 	for _, c := range s.table.cells[sl.cells : sl.cells+sl.size] {
-		if c.transaction != 0 && s.hostOfDoc(s.table.transactions.At(c.transaction).doc) == hostID {
+		if c.transaction != 0 && s.table.transactions.At(c.transaction).host == hostID {
 			n++
 		}
 	}

@@ -89,17 +89,19 @@ func (m *Store) Pause(ctx context.Context, o *docindex.Outcomes) error {
 		defer m.base.Mu.Unlock()
 		now := m.base.Now()
 		for i := from; i < to; i++ {
-			out := o.At(i)
-			m.pauseLocked(&out, out.URL, now)
+			if out := o.At(i); out.Pause > 0 || out.Gap > 0 {
+				m.base.Sched.PauseHost(docindex.HostOf(out.URL), now+out.Pause.Milliseconds(), out.Gap.Milliseconds(), now)
+			}
 		}
 		return nil
 	})
 }
 
-// pauseLocked notes what an outcome says of the host of a URL.
-func (m *Store) pauseLocked(out *docindex.Outcome, url []byte, now int64) {
-	if out.Pause > 0 || out.Gap > 0 {
-		m.base.Sched.PauseHost(docindex.HostOf(url), now+out.Pause.Milliseconds(), out.Gap.Milliseconds(), now)
+// pauseLocked notes what an outcome says of its document's host. Times are in ms here: a shorter
+// pause is over.
+func (m *Store) pauseLocked(out *docindex.Outcome, r *record, now int64) {
+	if pause, gap := out.Pause.Milliseconds(), out.Gap.Milliseconds(); pause > 0 || gap > 0 {
+		m.base.Sched.PauseHostOf(r.queue, m.hostLocked(r), now+pause, gap, now)
 	}
 }
 
@@ -138,7 +140,7 @@ func (m *Store) eachOf(o *docindex.Outcomes, from, to int, do func(id uint32, ou
 
 func (m *Store) endLocked(id uint32, out *docindex.Outcome, now int64) {
 	r := m.docs.records.At(id)
-	m.pauseLocked(out, m.docs.url(r), now)
+	m.pauseLocked(out, r, now)
 	// rescheduled since
 	if r.state() == docindex.Completed || r.state() == docindex.Scheduled && embedded.DueMS(r.due()) > now &&
 		out.Kind.OfAttempt() {

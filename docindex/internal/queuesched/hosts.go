@@ -192,7 +192,18 @@ func (d *Scheduler) PauseHost(name []byte, until, gap, now int64) {
 	if len(name) == 0 {
 		return
 	}
-	id := d.hosts.open(name)
+	d.pauseHost(d.hosts.open(name), until, gap, now)
+}
+
+// PauseHostOf is PauseHost for the host of a URL in a queue. name is its host; it is used only if
+// the queue's key is not the host, and may be empty.
+func (d *Scheduler) PauseHostOf(queue uint32, name []byte, until, gap, now int64) {
+	if id := d.hostOf(d.queues.At(queue), name); id != 0 {
+		d.pauseHost(id, until, gap, now)
+	}
+}
+
+func (d *Scheduler) pauseHost(id uint32, until, gap, now int64) {
 	h := d.hosts.at(id)
 	h.pausedUntil, h.gap = max(h.pausedUntil, until), gap
 	d.refreshHost(id, now)
