@@ -89,8 +89,9 @@ func (m *Store) Pause(ctx context.Context, o *docindex.Outcomes) error {
 		defer m.base.Mu.Unlock()
 		now := m.base.Now()
 		for i := from; i < to; i++ {
-			if out := o.At(i); out.Pause > 0 || out.Gap > 0 {
-				m.base.Sched.PauseHost(docindex.HostOf(out.URL), now+out.Pause.Milliseconds(), out.Gap.Milliseconds(), now)
+			out := o.At(i)
+			if pause, gap := out.Pause.Milliseconds(), out.Gap.Milliseconds(); pause > 0 || gap > 0 {
+				m.base.Sched.PauseHost(docindex.HostOf(out.URL), now+pause, gap, now)
 			}
 		}
 		return nil

@@ -21,7 +21,9 @@ func takeThroughput(ctx context.Context, b *bench) (rows []row, err error) {
 		if err != nil {
 			return rows, err
 		}
-		got, err := throughDaemon(ctx, b, c.hosts, c.spiders)
+		job := daemon{Slots: c.hosts, PerSec: 1e6, MaxInFlight: 10_000, Batch: 10_000, URLs: throughURLs,
+			Hosts: c.hosts}
+		got, err := throughDaemon(ctx, b, job, c.hosts, c.spiders)
 		if err != nil {
 			return rows, err
 		}
@@ -38,7 +40,34 @@ func takeThroughput(ctx context.Context, b *bench) (rows []row, err error) {
 				" raw: a process that only writes these lines, same spider", count(c.hosts)),
 		})
 	}
-	return rows, nil
+	r, err := takeFromIndex(ctx, b)
+	return append(rows, r...), err
+}
+
+// takeFromIndex is takeThroughput for a daemon whose index is another daemon's, over HTTP.
+func takeFromIndex(ctx context.Context, b *bench) (rows []row, err error) {
+	const hosts = 10_000
+	var addr, base string
+	x, err := b.start(ctx, "daemon", &daemon{Slots: 1, PerSec: 1e6, URLs: throughURLs, Hosts: hosts}, &addr)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, x.stop()) }()
+	if err := errors.Join(x.ask("fill", "", nil), x.ask("http", "", &base)); err != nil {
+		return nil, err
+	}
+	job := daemon{Slots: hosts, PerSec: 1e6, MaxInFlight: 10_000, Batch: 10_000, Index: "http://" + base + "/docindex"}
+	got, err := throughDaemon(ctx, b, job, hosts, 1)
+	if err != nil {
+		return nil, err
+	}
+	return []row{{
+		what:   fmt.Sprintf("the same, %s hosts, one spider, another daemon's index over HTTP", count(hosts)),
+		target: "none",
+		measured: fmt.Sprintf("%s (CPU a URL: daemon %d ns, spider %d ns)", count(got.rate()),
+			got.daemon.Nanoseconds()/throughURLs, got.CPU.Nanoseconds()/throughURLs),
+		how: "as above; the index is the memory index of a daemon in a third process",
+	}}, nil
 }
 
 // through is a run with throughURLs.
@@ -59,20 +88,21 @@ func throughWire(ctx context.Context, b *bench, hosts int) (t through, err error
 	return t, answerLines(ctx, b, addr, 1, &t.result)
 }
 
-func throughDaemon(ctx context.Context, b *bench, hosts, spiders int) (t through, err error) {
+func throughDaemon(ctx context.Context, b *bench, job daemon, hosts, spiders int) (t through, err error) {
 	var addr string
-	job := daemon{Slots: hosts, PerSec: 1e6, MaxInFlight: 10_000, Batch: 10_000, URLs: throughURLs,
-		Hosts: hosts}
 	d, err := b.start(ctx, "daemon", &job, &addr)
 	if err != nil {
 		return t, err
 	}
 	defer func() { err = errors.Join(err, d.stop()) }()
-	if err := d.ask("fill", "", nil); err != nil {
+	name := fmt.Sprintf("throughput-%d-%d.prof", hosts, spiders)
+	if job.Index != "" {
+		name = "throughput-http.prof"
+	} else if err := d.ask("fill", "", nil); err != nil {
 		return t, err
 	}
 	if b.profiles != "" {
-		file := filepath.Join(b.profiles, fmt.Sprintf("throughput-%d-%d.prof", hosts, spiders))
+		file := filepath.Join(b.profiles, name)
 		if err := d.ask("profile", file, nil); err != nil {
 			return t, err
 		}
