@@ -21,7 +21,8 @@ var layers = []struct {
 }{
 	{"values", "types, formats, settings and small tools that know nothing of crawling", []string{
 		"api", "configs", "protocol", "internal/canonical", "internal/clihelp", "internal/container",
-		"internal/netguard", "internal/scope", "internal/systemd", "internal/trace", "internal/weburl",
+		"internal/netguard", "internal/scope", "internal/systemd", "internal/trace", "internal/w3cdate",
+		"internal/weburl",
 	}},
 	{"parts", "one job each: resolve names, read robots.txt, pace hosts, queue the " +
 		"rest, share hosts", []string{

@@ -53,8 +53,8 @@ func readCrawl(table map[string]any) (c Crawl, err error) {
 		values[name] = table[written]
 	}
 	id, isText := values["id"].(string)
-	if !isText || id == "" || len(id) > maxCrawlID {
-		return c, fmt.Errorf("id is wanted, the ID of the crawl: a string of 1 to %d bytes", maxCrawlID)
+	if !isText || id == "" || len(id) > maxCrawlID || strings.ContainsRune(id, 0) {
+		return c, fmt.Errorf("id is wanted, the ID of the crawl: a string of 1 to %d bytes without U+0000", maxCrawlID)
 	}
 	delete(values, "id")
 	if until, ok := values["until"]; ok {

@@ -50,6 +50,11 @@ max_depth = "x"
 [[crawls]]
 id = "e"
 until = "tomorrow"
+[[crawls]]
+id = "f\u0000"
+[[crawls]]
+id = "g"
+until = 0001-01-01T00:00:00Z
 `
 	_, err := Parse("x.toml", []byte(text))
 	if err == nil {
@@ -60,6 +65,7 @@ until = "tomorrow"
 		"x.toml:9: crawls.depth: no such key",
 		"x.toml:12: crawls: max_depth: a JSON string is of the wrong type",
 		"x.toml:15: crawls: until: is no date and time",
+		"x.toml:16: crawls: id is wanted", "x.toml:20: crawls: until: the first second of year 1",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is\n%v\nwithout %s", err, want)

@@ -35,7 +35,10 @@ type Put struct {
 	Via []byte
 	// seconds since 1970 from which on it may be handed out; Never: it is completed; 0 is before
 	// all others
-	Due      int64
+	Due int64
+	// when its content changed last, as its site says, seconds since 1970; 0: not known. See package
+	// scoped, which decides whether the URL goes out Sooner for it
+	LastMod  int64
 	Update   bool  // update the URL if it is known
 	Sooner   bool  // if it is known and would go out later than Due, or not at all, it goes out at Due
 	NoExpiry bool  // its crawl does not expire, whatever earlier Puts said, unless the metadata says when
@@ -60,6 +63,7 @@ type item struct {
 	at       int
 	due      int64
 	created  int64
+	lastMod  int64
 	priority int32
 	urlLen   uint16
 	hostAt   uint16 // relative to at
@@ -145,6 +149,11 @@ func (p *Puts) HasVia() bool {
 	return slices.ContainsFunc(p.items, func(it item) bool { return it.viaLen > 0 })
 }
 
+// HasLastMod reports whether a URL has LastMod.
+func (p *Puts) HasLastMod() bool {
+	return slices.ContainsFunc(p.items, func(it item) bool { return it.lastMod != 0 })
+}
+
 // AddFrom appends URL i of another Puts.
 func (p *Puts) AddFrom(from *Puts, i int) { p.add(from.At(i)) }
 
@@ -184,6 +193,7 @@ func (p *Puts) add(put Put, host []byte) {
 		at:       len(p.buf),
 		due:      put.Due,
 		created:  put.Created,
+		lastMod:  put.LastMod,
 		priority: put.Priority,
 		urlLen:   uint16(len(put.URL)),
 		hostLen:  uint16(len(host)),
@@ -229,6 +239,7 @@ func (p *Puts) At(i int) (put Put, host []byte) {
 	put.Unique, put.Payload, put.Depth = cut(int(it.uniqLen)), cut(int(it.loadLen)), it.depth
 	put.Via, put.Sooner = cut(int(it.viaLen)), it.sooner
 	put.Due, put.Update, put.NoExpiry, put.Created = it.due, it.known, it.endless, it.created
+	put.LastMod = it.lastMod
 	from := it.at + int(it.hostAt)
 	return put, p.buf[from : from+int(it.hostLen) : from+int(it.hostLen)]
 }

@@ -67,8 +67,8 @@ func newIndex(base, token string, log zerolog.Logger, count *counters) *index {
 	}
 }
 
-// put returns when the index has taken or refused each of lines, which are links as linkObject
-// writes them. It repeats failed requests. Its error is ctx's.
+// put returns when the index has taken or refused each of lines, which are links as
+// linkSet.objects writes them. It repeats failed requests. Its error is ctx's.
 func (x *index) put(ctx context.Context, lines []string) error {
 	var ticket uint64
 	for i := 0; i < len(lines); {

@@ -2,6 +2,7 @@ package spider
 
 import (
 	"bufio"
+	"encoding/json"
 	"io"
 	"mime"
 	"net/http"
@@ -24,6 +25,8 @@ type linkSet struct {
 	urls    []string // as serialised by weburl; each fits a line of the protocol
 	dropped int      // number of links beyond maxLinkBytes
 	fault   error    // why a sitemap was not read to its end
+	// when pages changed last, RFC 3339, by URL; only those of which a sitemap says it
+	lastMod map[string]string
 }
 
 // linksOf returns what the answer links to, for a spider whose product token is agent:
@@ -40,7 +43,7 @@ type linkSet struct {
 func linksOf(a answer, agent string) linkSet {
 	c := collector{seen: make(map[string]struct{})}
 	if location := cleanRef(a.header.Get("Location")); a.status/100 == 3 && location != "" {
-		c.add(a.url, location)
+		c.add(a.url, location, "")
 	}
 	if a.status/100 != 2 || headerNoFollow(a.header.Values("X-Robots-Tag"), agent) {
 		return c.set
@@ -58,9 +61,23 @@ func linksOf(a answer, agent string) linkSet {
 	}
 	base := p.baseURL(a.url)
 	for _, ref := range p.refs {
-		c.add(base, ref)
+		c.add(base, ref, "")
 	}
 	return c.set
+}
+
+// objects returns the links as the index takes them: JSON objects that name the document.
+func (l *linkSet) objects(docID []byte) []string {
+	all := make([]string, len(l.urls))
+	for i, url := range l.urls {
+		members := map[string]string{"url": url, "via": string(docID)}
+		if at := l.lastMod[url]; at != "" {
+			members["lastmod"] = at
+		}
+		object, _ := json.Marshal(members) // strings always can be
+		all[i] = string(object)
+	}
+	return all
 }
 
 // collector turns references into a set of links.
@@ -70,8 +87,9 @@ type collector struct {
 	work int                 // bytes of URLs parsed, also of those that are not links
 }
 
-// add adds the URL of ref to the set, if it can be fetched and is not in it.
-func (c *collector) add(base weburl.URL, ref string) {
+// add adds the URL of ref to the set, if it can be fetched and is not in it. lastMod is when its
+// page changed last; empty: not known. The first one of a URL counts.
+func (c *collector) add(base weburl.URL, ref, lastMod string) {
 	text, ok := join(base, ref)
 	if !ok {
 		return
@@ -88,6 +106,12 @@ func (c *collector) add(base weburl.URL, ref string) {
 	if _, known := c.seen[link]; !known {
 		c.seen[link] = struct{}{}
 		c.set.urls = append(c.set.urls, link)
+	}
+	if lastMod != "" && c.set.lastMod[link] == "" {
+		if c.set.lastMod == nil {
+			c.set.lastMod = map[string]string{}
+		}
+		c.set.lastMod[link] = lastMod
 	}
 }
 

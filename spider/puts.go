@@ -2,7 +2,6 @@ package spider
 
 import (
 	"context"
-	"encoding/json"
 	"strconv"
 	"sync"
 
@@ -33,25 +32,24 @@ func newPuts(out *statuses, count *counters) *puts {
 	}
 }
 
-// put returns when the daemon has taken or refused each of urls, which are links on the document.
-// It repeats what the daemon could not store. Its error is ctx's.
-func (p *puts) put(ctx context.Context, docID []byte, urls []string) error {
+// put returns when the daemon has taken or refused each of objects, which are links. It repeats what
+// the daemon could not store. Its error is ctx's.
+func (p *puts) put(ctx context.Context, objects []string) error {
 	for wait := (backoff{}); ; wait.sleep(ctx) {
 		var err error
-		if urls, err = p.putOnce(ctx, docID, urls); err != nil || len(urls) == 0 {
+		if objects, err = p.putOnce(ctx, objects); err != nil || len(objects) == 0 {
 			return err
 		}
 		p.count.indexErrors.Add(1)
 	}
 }
 
-// putOnce puts each of urls once. It returns those that were not stored and should be put again.
-func (p *puts) putOnce(ctx context.Context, docID []byte, urls []string) (failed []string, err error) {
-	results := make([]chan protocol.PutResult, len(urls))
-	for i, url := range urls {
-		object := linkObject(url, docID)
+// putOnce puts each of objects once. It returns those that were not stored and should be put again.
+func (p *puts) putOnce(ctx context.Context, objects []string) (failed []string, err error) {
+	results := make([]chan protocol.PutResult, len(objects))
+	for i, object := range objects {
 		results[i] = make(chan protocol.PutResult, 1)
-		if err := p.send(ctx, object, results[i]); err != nil {
+		if err := p.send(ctx, []byte(object), results[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -60,7 +58,7 @@ func (p *puts) putOnce(ctx context.Context, docID []byte, urls []string) (failed
 		case r := <-result:
 			switch r {
 			case protocol.PutFail:
-				failed = append(failed, urls[i])
+				failed = append(failed, objects[i])
 			case protocol.PutInvalid:
 				p.count.linksRefused.Add(1)
 			default:
@@ -85,12 +83,6 @@ func (p *puts) putObject(ctx context.Context, object []byte) (protocol.PutResult
 	case <-ctx.Done():
 		return protocol.PutFail, context.Cause(ctx)
 	}
-}
-
-// linkObject returns a link on a document as the index takes it.
-func linkObject(url string, docID []byte) []byte {
-	object, _ := json.Marshal(map[string]string{"url": url, "via": string(docID)}) // strings always can be
-	return object
 }
 
 // send sends a PUT when few enough are without an answer. One that no line can hold counts as

@@ -3,14 +3,17 @@ package spider
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/xml"
 	"errors"
 	"io"
 	"strings"
+	"time"
 
 	"golang.org/x/net/html/charset"
 
+	"urlserver/internal/w3cdate"
 	"urlserver/internal/weburl"
 )
 
@@ -37,6 +40,7 @@ type sitemap struct {
 	links *collector
 	own   weburl.URL
 	urls  int
+	entry struct{ ref, date string } // what is read of the page in XML that was begun last
 }
 
 // read adds what the sitemap in body links to. A body that is no sitemap has no links and no
@@ -76,7 +80,7 @@ func (s *sitemap) readText(in *meter) error {
 		case !isAbsolute(ref):
 			return nil
 		default:
-			if err := s.add(ref); err != nil {
+			if err := s.add(ref, ""); err != nil {
 				return err
 			}
 		}
@@ -94,12 +98,18 @@ func isAbsolute(ref string) bool {
 		strings.HasPrefix(rest, "//") && !strings.ContainsAny(ref, " \t")
 }
 
-// readXML reads tags up to the end, or to the first one if that is of no sitemap.
+// readXML reads tags up to the end, or to the first one if that is of no sitemap. A page counts when
+// its URL was read to its end.
 func (s *sitemap) readXML(in *meter) error {
+	err := s.readTags(in)
+	return cmp.Or(err, s.endEntry())
+}
+
+func (s *sitemap) readTags(in *meter) error {
 	d := xml.NewDecoder(in)
 	d.Strict, d.CharsetReader = false, charset.NewReaderLabel
-	var open []string // names of the open elements
-	var loc strings.Builder
+	var open []string        // names of the open elements
+	var text strings.Builder // of the innermost open element, if it is of use
 	for {
 		in.token = maxSitemapToken
 		token, err := d.RawToken()
@@ -121,35 +131,96 @@ func (s *sitemap) readXML(in *meter) error {
 			if open = append(open, t.Name.Local); len(open) > maxSitemapDepth {
 				return errSitemapDepth
 			}
-			loc.Reset()
-			if err := s.add(atomLink(open, t)); err != nil {
+			text.Reset()
+			if err := s.located(atomLink(open, t)); err != nil {
 				return err
 			}
 		case xml.CharData:
-			if isLocation(open) && loc.Len() <= weburl.MaxLen {
-				loc.Write(t)
+			if useOf(open) != useNone && text.Len() <= weburl.MaxLen {
+				text.Write(t)
 			}
 		case xml.EndElement:
-			if isLocation(open) {
-				if err := s.add(loc.String()); err != nil {
-					return err
-				}
+			if err := s.ended(open, text.String()); err != nil {
+				return err
 			}
 			open = open[:max(len(open)-1, 0)]
 		}
 	}
 }
 
-// add adds a reference; an empty one is none.
-func (s *sitemap) add(ref string) error {
+// ended takes the end of the innermost open element, which has text.
+func (s *sitemap) ended(open []string, text string) error {
+	switch useOf(open) {
+	case useRef:
+		return s.located(text)
+	case useDate:
+		s.entry.date = text
+	case useEntry:
+		return s.endEntry()
+	}
+	return nil
+}
+
+// located takes the reference of an entry; an empty one is none. If an entry has several, each is
+// one of the sitemap.
+func (s *sitemap) located(ref string) error {
+	if ref = cleanRef(ref); ref == "" {
+		return nil
+	}
+	if s.entry.ref != "" {
+		if err := s.add(s.entry.ref, s.entry.date); err != nil {
+			return err
+		}
+	}
+	s.entry.ref = ref
+	return nil
+}
+
+// endEntry adds the entry that was begun last.
+func (s *sitemap) endEntry() error {
+	ref, date := s.entry.ref, s.entry.date
+	s.entry.ref, s.entry.date = "", ""
+	return s.add(ref, date)
+}
+
+// add adds a reference and when its page changed last; an empty reference is none.
+func (s *sitemap) add(ref, date string) error {
 	if ref = cleanRef(ref); ref == "" {
 		return nil
 	}
 	if s.urls++; s.urls > maxSitemapURLs {
 		return errSitemapURLs
 	}
-	s.links.add(s.own, ref)
+	s.links.add(s.own, ref, moment(date))
 	return nil
+}
+
+// dateForms are forms of dates in sitemaps and feeds beside those of package w3cdate: without a zone,
+// and as in RSS.
+var dateForms = []string{
+	"2006-01-02T15:04:05", "2006-01-02 15:04:05", "Mon, 2 Jan 2006 15:04:05 -0700",
+	"Mon, 2 Jan 2006 15:04:05 MST", "2 Jan 2006 15:04:05 -0700", "2 Jan 2006 15:04:05 MST",
+}
+
+// moment returns the moment that a date of a sitemap or feed names, in RFC 3339, or "". A time
+// without a zone is taken for UTC.
+func moment(date string) string {
+	date = strings.TrimSpace(date)
+	if date == "" || len(date) > 100 {
+		return ""
+	}
+	at, ok := w3cdate.Parse(date)
+	for _, layout := range dateForms {
+		if !ok {
+			var err error
+			at, err = time.Parse(layout, date)
+			ok = err == nil
+		}
+	}
+	if !ok {
+		return ""
+	}
+	return at.UTC().Format(time.RFC3339)
 }
 
 func isSitemapRoot(name string) bool {
@@ -160,19 +231,34 @@ func isSitemapRoot(name string) bool {
 	return false
 }
 
-// isLocation reports whether the text of the innermost open element is a URL of the sitemap. Images
-// and videos of a page are one level deeper.
-func isLocation(open []string) bool {
+// use is what the text or the end of an element is good for.
+type use uint8
+
+const (
+	useNone  use = iota
+	useRef       // its text is the URL of a page
+	useDate      // its text says when the page changed last
+	useEntry     // with it the page ends
+)
+
+var uses = map[[2]string]use{ // by the names of the element around it and of its own
+	{"url", "loc"}: useRef, {"sitemap", "loc"}: useRef, {"item", "link"}: useRef,
+	{"url", "lastmod"}: useDate, {"sitemap", "lastmod"}: useDate, {"item", "pubDate"}: useDate,
+	{"item", "date"}: useDate, {"entry", "updated"}: useDate,
+}
+
+// useOf returns the use of the innermost open element. Images and videos of a page are one level
+// deeper.
+func useOf(open []string) use {
 	if len(open) < 2 {
-		return false
+		return useNone
 	}
-	switch name := open[len(open)-1]; open[len(open)-2] {
-	case "url", "sitemap":
-		return name == "loc"
-	case "item":
-		return name == "link"
+	switch name := open[len(open)-1]; name {
+	case "url", "sitemap", "item", "entry":
+		return useEntry
+	default:
+		return uses[[2]string{open[len(open)-2], name}]
 	}
-	return false
 }
 
 // atomLink returns the reference of the innermost open element, t, if it is the link to an entry's

@@ -79,6 +79,39 @@ func TestSitemaps(t *testing.T) {
 	}
 }
 
+// What a sitemap or feed says of the last change of a page goes with its link.
+func TestSitemapLastMod(t *testing.T) {
+	for _, c := range []struct{ name, body, want string }{
+		{"urlset", `<urlset><url><loc>/1</loc><lastmod> 2026-01-02
+</lastmod></url><url><lastmod>2026-01-02T03:04:05.5+01:00</lastmod><loc>/2</loc></url><url><loc>/3</loc></url>
+<url><loc>/4</loc><lastmod>soon</lastmod></url><url><loc>/5</loc><v:video><v:lastmod>2026</v:lastmod></v:video></url>
+<url><loc>/6</loc><lastmod>2026-05</lastmod></url><url><loc>/7</loc><lastmod>2026-05-06 07:08:09</lastmod></url></urlset>`,
+			"/1 2026-01-02T00:00:00Z,/2 2026-01-02T02:04:05Z,/3 ,/4 ,/5 ,/6 2026-05-01T00:00:00Z,/7 2026-05-06T07:08:09Z"},
+		{"index", `<sitemapindex><sitemap><loc>/1</loc><lastmod>2026-01-02T03:04Z</lastmod></sitemap><sitemap>` +
+			`<loc>/2</loc></sitemap></sitemapindex>`, "/1 2026-01-02T03:04:00Z,/2 "},
+		{"RSS", `<rss><channel><pubDate>Sat, 07 Sep 2002 00:00:01 GMT</pubDate><item><link>/1</link>` +
+			`<pubDate>Sat, 7 Sep 2002 00:00:01 +0200</pubDate></item><item><dc:date>2026</dc:date><link>/2</link></item>` +
+			`<item><link>/3</link></item></channel></rss>`, "/1 2002-09-06T22:00:01Z,/2 2026-01-01T00:00:00Z,/3 "},
+		{"Atom", `<feed><updated>2001</updated><entry><link href="/1"/><published>2025</published>` +
+			`<updated>2026-01-02T03:04:05Z</updated></entry><entry><link href="/2"/></entry></feed>`,
+			"/1 2026-01-02T03:04:05Z,/2 "},
+		{"twice", `<urlset><url><loc>/1</loc><loc>/2</loc><lastmod>2026</lastmod></url><url><loc>/1</loc>` +
+			`<lastmod>2027</lastmod></url><url><loc>/2</loc><lastmod>2027</lastmod></url></urlset>`,
+			"/1 2027-01-01T00:00:00Z,/2 2026-01-01T00:00:00Z"},
+		{"cut", `<urlset><url><loc>/1</loc><lastmod>2026</lastmod></url><url><loc>/2</loc><lastmod>20`,
+			"/1 2026-01-01T00:00:00Z,/2 "},
+	} {
+		found := linksOf(sitemapAnswer(t, "text/xml", []byte(c.body)), "testbot")
+		var got []string
+		for _, url := range found.urls {
+			got = append(got, strings.TrimPrefix(url, "http://a.test")+" "+found.lastMod[url])
+		}
+		if text := strings.Join(got, ","); text != c.want {
+			t.Errorf("%s: %s\nwant %s", c.name, text, c.want)
+		}
+	}
+}
+
 // hostileSitemaps are files whose reading ends early.
 func hostileSitemaps() map[string]struct {
 	body []byte

@@ -111,15 +111,11 @@ func (s *Spider) putLinks(ctx context.Context, a answer, docID []byte, links *pu
 	s.count.linksDropped.Add(int64(found.dropped))
 	switch {
 	case s.cfg.Index == onConnection:
-		return links.put(ctx, docID, found.urls)
+		return links.put(ctx, found.objects(docID))
 	case s.index == nil:
 		return nil
 	}
-	lines := make([]string, len(found.urls))
-	for i, url := range found.urls {
-		lines[i] = string(linkObject(url, docID))
-	}
-	return s.index.put(ctx, lines)
+	return s.index.put(ctx, found.objects(docID))
 }
 
 // report returns the status for the daemon: 0 if the body of a success is incomplete, since it is

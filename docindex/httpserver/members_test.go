@@ -18,8 +18,9 @@ func TestMembers(t *testing.T) {
 			`{"url":"http://a.example/1","doc_id":"a","unique":"ü","payload":"+/8","depth":3}`,
 			`{"url":"http://b.example/","unique":"\u00fc","depth":9}`, // known
 			`{"url":"http://c.example/","due":"2000-01-01T00:01:00.5Z","payload":"-_8="}`,
-			`{"url":"http://d.example/","due":"now","depth":70000}`,
+			`{"url":"http://d.example/","due":"now","depth":65535}`,
 			`{"url":"http://e.example/","depth":-1}`,
+			`{"url":"http://e.example/","depth":65536}`,
 			`{"url":"http://e.example/","depth":"1"}`,
 			`{"url":"http://e.example/","due":"soon"}`,
 			`{"url":"http://e.example/","due":1}`,
@@ -37,7 +38,7 @@ func TestMembers(t *testing.T) {
 		if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || answer.New != 3 || answer.Known != 1 {
 			t.Fatalf("%s, %v; want 3 new and 1 known", w.Body, err)
 		}
-		for i, want := range []string{"depth is -1", "depth is not an integer", `due is "soon"`, "due is not a string",
+		for i, want := range []string{"depth is not from 0 to 65535", "depth is not from 0 to 65535", "depth is not an integer", `due is "soon"`, "due is not a string",
 			"payload is not base64", "payload is not a string", "unique is not a string", "unique has 513 bytes",
 			"payload has 8193 bytes"} {
 			if !strings.Contains(answer.Errors[i], want) {

@@ -13,6 +13,7 @@ import (
 
 	"urlserver/docindex/internal/ndjson"
 	"urlserver/internal/scope"
+	"urlserver/internal/w3cdate"
 
 	"urlserver/docindex"
 )
@@ -181,17 +182,21 @@ func ParsePut(line []byte) (docindex.Put, error) {
 		return docindex.Put{}, errors.New("no url")
 	case d.PutError != nil:
 		return docindex.Put{}, d.PutError
-	case d.Depth < 0:
-		return docindex.Put{}, fmt.Errorf("depth is %d; it has to be 0 or more", d.Depth)
+	case d.Depth < 0 || d.Depth > math.MaxUint16:
+		return docindex.Put{}, fmt.Errorf("depth is not from 0 to %d", math.MaxUint16)
 	}
 	put := docindex.Put{URL: d.URL, DocID: d.DocID, Priority: d.Priority, Crawl: d.Crawl, Key: d.Key,
-		Metadata: d.Metadata, Unique: d.Unique, Depth: uint16(min(d.Depth, math.MaxUint16)),
-		Via: d.Via}
+		Metadata: d.Metadata, Unique: d.Unique, Depth: uint16(d.Depth), Via: d.Via}
 	if put.Payload, err = docindex.DecodePayload(d.Payload); err != nil {
 		return docindex.Put{}, err
 	}
 	if put.Sooner = len(d.Due) > 0; put.Sooner {
-		put.Due, err = parseDue(string(d.Due))
+		if put.Due, err = parseDue(string(d.Due)); err != nil {
+			return docindex.Put{}, err
+		}
+	}
+	if len(d.LastMod) > 0 {
+		put.LastMod, err = parseLastMod(string(d.LastMod))
 	}
 	return put, err
 }
@@ -206,4 +211,15 @@ func parseDue(text string) (int64, error) {
 		return 0, fmt.Errorf(`due is %.40q; it has to be "now" or a time as in RFC 3339`, text)
 	}
 	return max(0, at.Add(time.Second-1).Unix()), nil
+}
+
+// parseLastMod parses the moment at which a site says that a page changed. One before 1970 is as if
+// none had been said.
+func parseLastMod(text string) (int64, error) {
+	at, ok := w3cdate.Parse(text)
+	if !ok {
+		return 0, fmt.Errorf("lastmod is %.40q; it has to be a date as sitemaps have it: RFC 3339, or a prefix like "+
+			"2006-01-02", text)
+	}
+	return max(0, at.Unix()), nil
 }

@@ -14,7 +14,8 @@ import (
 // unless it is known and the Put is an Update. One of a crawl that was stopped is Dropped.
 //
 // A URL with Via belongs to the crawl and the owner of that document, and is one link deeper. A URL
-// without a unique gets one where query parameters do not count for what it is known by.
+// without a unique gets one where query parameters do not count for what it is known by. A known URL
+// with a LastMod after its last fetch goes out now, as far as the lastmod of its host is believed.
 func (s *Store) Put(ctx context.Context, p *docindex.Puts) (res docindex.PutResult, err error) {
 	if err := s.ready(ctx); err != nil {
 		return res, err
@@ -111,10 +112,10 @@ func (b *batch) crawl(id []byte) *crawl {
 }
 
 // resolve returns the Puts with what their pages say and what they are known by. It returns the
-// caller's if no URL has a page and each is known by its own text. URLs whose page is not known are
+// caller's if no URL has a page or a LastMod and each is known by its own text. URLs whose page is not known are
 // refused.
 func (b *batch) resolve(ctx context.Context) (*docindex.Puts, error) {
-	if !b.p.HasVia() && b.s.names == nil {
+	if !b.p.HasVia() && !b.p.HasLastMod() && b.s.names == nil {
 		return b.p, nil
 	}
 	b.pages, b.refusals = map[string]*docindex.Document{}, map[int]struct{}{}
@@ -131,6 +132,9 @@ func (b *batch) resolve(ctx context.Context) (*docindex.Puts, error) {
 			}
 		}
 		if err := b.setUnique(ctx, &put, host); err != nil {
+			return nil, err
+		}
+		if err := b.bringForward(ctx, &put, host); err != nil {
 			return nil, err
 		}
 		out.AddChecked(put, host)
@@ -243,20 +247,29 @@ func (b *batch) takes(
 // documents have the URL, it looks at one of them only: a known document may count as unknown, never
 // the other way round.
 func (b *batch) isKnown(ctx context.Context, put *docindex.Put, host []byte) (bool, error) {
+	_, known, err := b.document(ctx, put, host)
+	return known, err
+}
+
+// document returns the document of a put, with the limits that isKnown has.
+func (b *batch) document(
+	ctx context.Context, put *docindex.Put, host []byte,
+) (doc docindex.Document, known bool, err error) {
 	queue := docindex.Scope{Crawl: put.Crawl, Key: put.Key}
 	if len(queue.Key) == 0 {
 		queue.Key = host
 	}
-	doc, err := b.s.Store.Find(ctx, queue, put.URL)
+	doc, err = b.s.Store.Find(ctx, queue, put.URL)
 	switch owner := docindex.OwnerOf(put.Metadata); {
 	case errors.Is(err, docindex.ErrUnknown):
-		return false, nil
+		return doc, false, nil
 	case err != nil:
-		return false, err
+		return doc, false, err
 	case put.Update && owner == nil && len(put.Unique) == 0:
-		return true, nil // it is of any document with this URL
+		return doc, true, nil // it is of any document with this URL
 	default:
-		return bytes.Equal(doc.Unique, put.Unique) && bytes.Equal(docindex.OwnerOf(doc.Metadata), owner), nil
+		known = bytes.Equal(doc.Unique, put.Unique) && bytes.Equal(docindex.OwnerOf(doc.Metadata), owner)
+		return doc, known, nil
 	}
 }
 

@@ -23,6 +23,7 @@ type Store struct {
 	docindex.Store
 	names  *canonical.Rules // what URLs are known by; nil: their own text
 	shared bool             // by several daemons
+	sites  *beliefs         // whether what hosts say as lastmod is believed
 	now    func() int64     // seconds since 1970
 	turn   chan struct{}    // a semaphore of one: who has it reads or writes settings
 	wake   chan struct{}    // holds one while Run may have something to review
@@ -56,7 +57,7 @@ func New(store docindex.Store, rules ...canonical.Rule) *Store {
 	_, shared := store.(sharedStore)
 	s := &Store{
 		Store: store, names: canonical.New(rules, docindex.MaxUnique),
-		shared: shared, now: func() int64 { return time.Now().Unix() },
+		shared: shared, sites: newBeliefs(), now: func() int64 { return time.Now().Unix() },
 		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1),
 		crawls: map[string]*crawl{}, rules: map[string]*scope.Rules{}, timed: map[string]*crawl{},
 		reviews: map[string]struct{}{},

@@ -85,6 +85,12 @@ func Parse(text []byte) (s Scope, err error) {
 	if _, err := in.Token(); !errors.Is(err, io.EOF) {
 		return s, errors.New("scope: more behind the JSON object")
 	}
+	if s.Until.IsZero() {
+		var given struct{ Until *time.Time }
+		if json.Unmarshal(text, &given) == nil && given.Until != nil { // else it would be no end at all
+			return s, &Fault{"until", -1, "the first second of year 1 is no end of a crawl"}
+		}
+	}
 	return s.Normal()
 }
 

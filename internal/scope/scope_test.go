@@ -112,8 +112,10 @@ func TestBad(t *testing.T) {
 		`{"max_pages_domain":-1}`:     "max_pages_domain: -1",
 		`{"until":"tomorrow"}`: `until: "tomorrow" is no date and time as in RFC 3339, ` +
 			"for instance 2030-01-01T00:00:00Z",
-		`{"until":7}`:                     "until: 7 is no date and time",
-		`{"domains":["a",1],"hosts":"b"}`: "domains[1]: a JSON number is of the wrong type",
+		`{"until":7}`:                                               "until: 7 is no date and time",
+		`{"until":"0001-01-01T00:00:00Z"}`:                          "until: the first second of year 1 is no end of a crawl",
+		`{"UNTIL":"0001-01-01T01:00:00+01:00"}`:                     "until: the first second of year 1",
+		`{"domains":["a",1],"hosts":"b"}`:                           "domains[1]: a JSON number is of the wrong type",
 		`{"x":"` + long + strings.Repeat("y", scope.MaxText) + `"}`: "at most 131072",
 		`{"deny":[` + strings.Repeat(`"a",`, 1000) + `"b"]}`:        "deny: it has 1001 members; at most 1000",
 	} {

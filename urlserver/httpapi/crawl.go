@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"unicode/utf8"
 
 	"urlserver/docindex"
@@ -44,6 +45,8 @@ func (s *Server) crawlID(r *http.Request) (string, error) {
 		return "", httpError{http.StatusNotFound, noScopes}
 	case len(id) > maxCrawlID || !utf8.ValidString(id):
 		return "", badRequestf("crawl: its ID has %d bytes; UTF-8 of at most %d is taken", len(id), maxCrawlID)
+	case strings.ContainsRune(id, 0):
+		return "", badRequestf("crawl: its ID has the character U+0000")
 	}
 	return id, nil
 }

@@ -1,9 +1,12 @@
 package httpapi
 
 import (
+	"errors"
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"urlserver/docindex/scoped"
 )
 
 // What is wrong with the scope in a request is named with its place.
@@ -21,6 +24,22 @@ func TestBadScope(t *testing.T) {
 		r := httptest.NewRequest("PUT", "/api/crawls/x", strings.NewReader(body))
 		if _, err := readCrawl(httptest.NewRecorder(), r); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v; want %s", body, err, want)
+		}
+	}
+}
+
+// A crawl ID is text that URL Frontier clients and settings can say, too.
+func TestBadCrawlID(t *testing.T) {
+	s := &Server{scopes: &scoped.Store{}}
+	for id, good := range map[string]bool{
+		"news": true, "ü \x01": true, strings.Repeat("x", maxCrawlID): true,
+		"a\x00b": false, "\x00": false, "\xff": false, strings.Repeat("x", maxCrawlID+1): false,
+	} {
+		r := httptest.NewRequest("GET", "/api/crawls/x", nil)
+		r.SetPathValue("crawl", id)
+		_, err := s.crawlID(r)
+		if bad, is := errors.AsType[httpError](err); good != (err == nil) || is && bad.status != 400 {
+			t.Errorf("%.20q: %v; want it taken: %v", id, err, good)
 		}
 	}
 }

@@ -21,10 +21,12 @@ type Document struct {
 	Metadata []byte // JSON of any kind, as it stood in the line
 	Payload  []byte // base64, not checked
 
-	// The rest is of puts alone, and so is PutError: what is wrong with unique, depth, due and via.
+	// The rest is of puts alone, and so is PutError: what is wrong with unique, depth, due, via
+	// and lastmod.
 	Unique   []byte
 	Via      []byte // a DOC_ID, as DocID
 	Due      []byte
+	LastMod  []byte
 	Depth    int32 // saturated
 	PutError error
 }
@@ -88,6 +90,8 @@ func (d *Document) text(key string) *[]byte {
 		return &d.Unique
 	case "due":
 		return &d.Due
+	case "lastmod":
+		return &d.LastMod
 	}
 	return nil
 }
@@ -106,6 +110,7 @@ func slowDocument(line []byte) (d Document, err error) {
 		Depth    json.RawMessage `json:"depth"`
 		Due      json.RawMessage `json:"due"`
 		Via      json.RawMessage `json:"via"`
+		LastMod  json.RawMessage `json:"lastmod"`
 	}
 	if err := json.Unmarshal(line, &raw); err != nil {
 		return d, fmt.Errorf("not a JSON object: %w", err)
@@ -117,12 +122,13 @@ func slowDocument(line []byte) (d Document, err error) {
 	d.Crawl, errs[3] = textOf("crawl", raw.Crawl)
 	d.Key, errs[4] = textOf("key", raw.Key)
 	d.SpiderID, _ = textOf("spiderid", raw.SpiderID) // anything but a string counts as absent
-	var bad [5]error
+	var bad [6]error
 	d.Payload, bad[0] = textOf("payload", raw.Payload)
 	d.Unique, bad[1] = textOf("unique", raw.Unique)
 	d.Depth, bad[2] = integerOf("depth", raw.Depth)
 	d.Due, bad[3] = textOf("due", raw.Due)
 	d.Via, bad[4] = idOf("via", raw.Via)
+	d.LastMod, bad[5] = textOf("lastmod", raw.LastMod)
 	d.PutError = cmp.Or(bad[:]...)
 	if !absent(raw.Metadata) {
 		d.Metadata = raw.Metadata
