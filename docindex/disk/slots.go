@@ -120,8 +120,16 @@ func (s *Store) markSlotsLocked(now int64) error {
 // Outcomes is [docindex.Source.Outcomes]: each completes its document, whatever the kind. One for a
 // document that is unknown or completed changes nothing.
 func (s *Store) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
+	return s.applyEach(ctx, o, s.endLocked)
+}
+
+// applyEach calls apply for each outcome, with the lock held, and writes what has changed in
+// batches. It returns when the batches are as durable as the settings want them.
+func (s *Store) applyEach(
+	ctx context.Context, o *docindex.Outcomes, apply func(out *docindex.Outcome, now int64) error,
+) error {
 	return embedded.InBatches(ctx, o.Len(), func(from, to int) error {
-		b, no, err := s.endSome(o, from, to)
+		b, no, err := s.applySome(o, from, to, apply)
 		if err != nil {
 			return err
 		}
@@ -129,7 +137,9 @@ func (s *Store) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
 	})
 }
 
-func (s *Store) endSome(o *docindex.Outcomes, from, to int) (b *pebble.Batch, no uint64, err error) {
+func (s *Store) applySome(
+	o *docindex.Outcomes, from, to int, apply func(out *docindex.Outcome, now int64) error,
+) (b *pebble.Batch, no uint64, err error) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
 	if err := s.beginLocked(); err != nil {
@@ -138,7 +148,7 @@ func (s *Store) endSome(o *docindex.Outcomes, from, to int) (b *pebble.Batch, no
 	now := s.base.Now()
 	for i := from; i < to; i++ {
 		out := o.At(i)
-		if err := s.endLocked(&out, now); err != nil {
+		if err := apply(&out, now); err != nil {
 			return nil, 0, s.abortLocked(err)
 		}
 	}
@@ -204,28 +214,10 @@ func (s *Store) ownURLLocked(out *docindex.Outcome, n *name, d *doc) (url []byte
 
 // Pause is [docindex.Pauser.Pause].
 func (s *Store) Pause(ctx context.Context, o *docindex.Outcomes) error {
-	return embedded.InBatches(ctx, o.Len(), func(from, to int) error {
-		b, no, err := s.pauseSome(o, from, to)
-		if err != nil {
-			return err
-		}
-		return s.waitSync(b, no)
+	return s.applyEach(ctx, o, func(out *docindex.Outcome, now int64) error {
+		s.pauseLocked(out, out.URL, now)
+		return nil
 	})
-}
-
-func (s *Store) pauseSome(o *docindex.Outcomes, from, to int) (b *pebble.Batch, no uint64, err error) {
-	s.base.Mu.Lock()
-	defer s.base.Mu.Unlock()
-	if err := s.beginLocked(); err != nil {
-		return nil, 0, err
-	}
-	now := s.base.Now()
-	for i := from; i < to; i++ {
-		out := o.At(i)
-		s.pauseLocked(&out, out.URL, now)
-	}
-	b, err = s.commitLocked()
-	return b, s.journal.no, err
 }
 
 // pauseLocked notes what an outcome says of the host of a URL: until when URL Frontier clients get

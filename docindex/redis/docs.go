@@ -179,6 +179,16 @@ func opsOf(script *script, args [][]string, first func(shard int) []string) (ops
 	return ops
 }
 
+// lookUp returns where the documents with these IDs are, and the documents, as find and get do.
+func (s *Store) lookUp(ctx context.Context, ids []string) ([]where, []docindex.Document, error) {
+	has, err := s.find(ctx, ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	docs, err := s.get(ctx, has)
+	return has, docs, err
+}
+
 // get reads documents. A document that does not exist has no URL.
 func (s *Store) get(ctx context.Context, places []where) ([]docindex.Document, error) {
 	docs := make([]docindex.Document, len(places))

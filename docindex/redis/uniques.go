@@ -40,11 +40,7 @@ func (s *Store) giveUniques(ctx context.Context, b *putting) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	has, err := s.find(ctx, ids)
-	if err != nil {
-		return err
-	}
-	docs, err := s.get(ctx, has)
+	has, docs, err := s.lookUp(ctx, ids)
 	if err != nil {
 		return err
 	}
