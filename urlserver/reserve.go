@@ -180,8 +180,8 @@ func (r *Reserver) do(ctx context.Context, c *engine.LeaseBatch) {
 	r.reportHoldings(ctx, c)
 	ctx, cancel := context.WithTimeout(ctx, r.Lease/4)
 	defer cancel()
+	r.extend(ctx, c.Extends) // first: what is held is not to be lost while a slow store does the rest
 	r.release(ctx, c.Releases)
-	r.extend(ctx, c.Extends)
 	r.bind(ctx, c.Binds)
 	r.try(ctx, c.Acquires)
 	for _, slice := range c.Forgets {

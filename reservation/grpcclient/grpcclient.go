@@ -157,18 +157,30 @@ func call[Q, A any](ctx context.Context, f func(context.Context, *Q, ...grpc.Cal
 	return answer, failure(err)
 }
 
-// Do implements [reservation.Store.Do].
+// Do implements [reservation.Store.Do]. A call that is cut off may have had its effect: a lease that
+// nobody knows of. So Do begins no call in the second half of the time that ctx leaves; those that
+// are left fail with [context.DeadlineExceeded].
 func (s *Store) Do(ctx context.Context, calls []reservation.Call) []reservation.Answer {
 	answers := make([]reservation.Answer, len(calls))
 	if len(calls) == 1 {
 		answers[0] = s.do(ctx, calls[0])
 		return answers
 	}
+	late := context.Background()
+	if end, has := ctx.Deadline(); has {
+		var cancel context.CancelFunc
+		late, cancel = context.WithTimeout(late, time.Until(end)/2)
+		defer cancel()
+	}
 	var at sync.WaitGroup
 	workers := min(parallel, len(calls))
 	for w := range workers {
 		at.Go(func() {
 			for i := w; i < len(calls); i += workers {
+				if err := late.Err(); err != nil {
+					answers[i].Err = fmt.Errorf("host reservation service: too slow for so many calls: %w", err)
+					continue
+				}
 				answers[i] = s.do(ctx, calls[i])
 			}
 		})

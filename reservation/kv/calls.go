@@ -71,14 +71,24 @@ func (s *Store) add(ctx context.Context, host string, due, now int64) (added boo
 }
 
 func (s *Store) remove(ctx context.Context, c reservation.Call, next, now int64) error {
-	p, err := s.readBoth(ctx, c.Host, nil, now)
+	h, err := s.read(ctx, hostKey(c.Host))
+	if err != nil {
+		return err
+	}
+	if h.Added && h.isLeased(c.Host, c.Token, now) {
+		if ok, err := s.removeLeased(ctx, h, next); ok || err != nil {
+			return err
+		}
+		h = nil
+	}
+	p, err := s.readBoth(ctx, c.Host, h, now)
 	if err != nil {
 		return err
 	}
 	if !p.h.Added {
 		return unknown(c.Host)
 	}
-	_, idle := s.leased(ctx, c.Host, p.h.Token, now)
+	_, _, idle := s.leased(ctx, c.Host, p.h.Token, now)
 	if c.Token != 0 || idle == nil {
 		if err := s.release(ctx, c.Host, c.Token, next, now); err != nil {
 			return err
@@ -107,6 +117,20 @@ func (s *Store) remove(ctx context.Context, c reservation.Call, next, now int64)
 	return s.unqueue(ctx, row, c.Host)
 }
 
+// removeLeased removes a host whose own record is leased, as read, and ends the lease. It reports
+// false if another process changed the record meanwhile.
+func (s *Store) removeLeased(ctx context.Context, h *versioned, next int64) (bool, error) {
+	row, over := h.Row, s.end(h, next)
+	h.Added, h.Row = false, 0
+	if ok, err := s.write(ctx, h, row); !ok || err != nil {
+		return false, err
+	}
+	if err := s.propagate(ctx, over); err != nil {
+		return true, err
+	}
+	return true, s.unqueue(ctx, row, h.name())
+}
+
 // Bind implements [reservation.Store.Bind].
 func (s *Store) Bind(ctx context.Context, bindings []reservation.Binding, ttl time.Duration) (
 	[]reservation.Bound, error) {
@@ -130,8 +154,8 @@ func (s *Store) Bind(ctx context.Context, bindings []reservation.Binding, ttl ti
 	return all, nil
 }
 
-// bind extends the leases that cover the host to its group, and then writes the binding into the
-// host's record.
+// bind writes a binding into the host's record, unless one that lasts as long is there. Before, if
+// the host is covered by leases or held back, it makes them count for the host's group.
 func (s *Store) bind(ctx context.Context, b reservation.Binding, now, until int64) (
 	bound reservation.Bound, err error) {
 	for try := 0; ; try++ {
@@ -148,6 +172,7 @@ func (s *Store) bind(ctx context.Context, b reservation.Binding, now, until int6
 			}
 			continue
 		}
+		lasts := h.Bound != "" && h.BoundTo >= until
 		if h.Bound == "" || h.BoundTo <= now {
 			h.Bound = b.Group
 		}
@@ -156,31 +181,40 @@ func (s *Store) bind(ctx context.Context, b reservation.Binding, now, until int6
 		if err != nil {
 			return bound, err
 		}
-		lost, err := s.expire(ctx, h, now)
-		if err != nil {
+		bound = reservation.Bound{Group: g.name(), Left: time.Duration(h.BoundTo-now) * time.Millisecond}
+		if lasts {
+			return bound, nil
+		}
+		if ok, err := s.writeBinding(ctx, h, g, now); ok || err != nil {
 			return bound, err
 		}
+	}
+}
+
+// writeBinding writes a binding to g into the host's record, and reports false if another process
+// changed the record or an alias meanwhile.
+func (s *Store) writeBinding(ctx context.Context, h, g *versioned, now int64) (bool, error) {
+	lost, err := s.expire(ctx, h, now)
+	if err != nil {
+		return false, err
+	}
+	if h.Busy != "" || len(h.Waits) > 0 || h.Next > now { // else the group inherits nothing
 		covered, err := s.coverGroup(ctx, h, g)
 		if err != nil {
-			return bound, err
+			return false, err
 		}
 		again, err := s.group(ctx, h, now)
 		if err != nil {
-			return bound, err
+			return false, err
 		}
 		if !covered || again.key != g.key { // an alias changed meanwhile
-			if err := s.finishChange(ctx); err != nil {
-				return bound, err
-			}
-			continue
-		}
-		if ok, err := s.write(ctx, h, h.Row); err != nil {
-			return bound, err
-		} else if ok {
-			left := time.Duration(h.BoundTo-now) * time.Millisecond
-			return reservation.Bound{Group: g.name(), Left: left}, s.propagate(ctx, lost)
+			return false, s.finishChange(ctx)
 		}
 	}
+	if ok, err := s.write(ctx, h, h.Row); !ok || err != nil {
+		return false, err
+	}
+	return true, s.propagate(ctx, lost)
 }
 
 // coverGroup makes each lease that covers h, after expire, cover g, too. It reports false if g is

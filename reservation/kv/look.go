@@ -111,7 +111,7 @@ func (s *Store) explain(ctx context.Context, h *versioned, now int64) (x reserva
 			until, holder = end, who
 		}
 	}
-	if held, err := s.leased(ctx, host, p.h.Token, now); err == nil {
+	if _, held, err := s.leased(ctx, host, p.h.Token, now); err == nil {
 		return x.As(reservation.Busy, held.End, reservation.RuleBusy, held.Holder), nil
 	}
 	if until > 0 {

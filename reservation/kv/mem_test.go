@@ -193,20 +193,44 @@ func (c *counting) Scan(ctx context.Context, from, before string, limit int) ([]
 	return c.moving.Scan(ctx, from, before, limit)
 }
 
-// TestCalls: the cost of a lease is its number of round trips.
+// TestCalls: the cost of a call is its number of round trips.
 func TestCalls(t *testing.T) {
 	c := &counting{moving: moving{newMem()}}
 	s := New(Config{KV: c, ID: "test", Now: func(context.Context) (int64, error) { return walkStart, nil }})
+	costs := func(want int, what string, do func(ctx context.Context) error) {
+		t.Helper()
+		c.calls = 0
+		if err := do(t.Context()); err != nil || c.calls != want {
+			t.Errorf("%v in %d calls; want %d: %s", err, c.calls, want, what)
+		}
+	}
+	bind := func(ctx context.Context) error {
+		_, err := s.Bind(ctx, []reservation.Binding{{Host: "a.test", Group: "a"}}, time.Minute)
+		return err
+	}
+	costs(3, "the host, its group, the swap", bind)
+	costs(2, "the host and its group, as the binding lasts", bind)
 	if _, err := s.AddHost(t.Context(), "a", time.Time{}); err != nil {
 		t.Fatal(err)
 	}
-	c.calls = 0
-	got, err := s.ReserveNextHost(t.Context(), lease, 1, "me")
-	if err != nil || c.calls != 3 {
-		t.Fatalf("ReserveNextHost = %v in %d calls; want 3: the queue, the record, the swap", err, c.calls)
+	var got reservation.Reservation
+	take := func(ctx context.Context) error {
+		list, err := s.ReserveNextHost(ctx, lease, 1, "me")
+		if err == nil {
+			got = list[0]
+		}
+		return err
 	}
-	c.calls = 0
-	if err := s.ReleaseHost(t.Context(), "a", got[0].Token, time.Time{}); err != nil || c.calls != 2 {
-		t.Errorf("ReleaseHost = %v in %d calls; want 2: the record, the swap", err, c.calls)
-	}
+	costs(3, "the queue, the record, the swap", take)
+	costs(2, "the record, the swap", func(ctx context.Context) error {
+		_, err := s.ExtendHost(ctx, "a", got.Token, 2*lease)
+		return err
+	})
+	costs(2, "the record, the swap", func(ctx context.Context) error {
+		return s.ReleaseHost(ctx, "a", got.Token, time.Time{})
+	})
+	costs(3, "the queue, the record, the swap", take)
+	costs(3, "the record, the swap, the row", func(ctx context.Context) error {
+		return s.DeleteHost(ctx, "a", got.Token, time.Time{})
+	})
 }

@@ -144,27 +144,28 @@ func firstOf(errs ...error) error {
 	return nil
 }
 
-// leased reads the record that is busy for a host under a token.
-func (s *Store) leased(ctx context.Context, host string, token uint64, now int64) (*versioned, error) {
-	h, err := s.read(ctx, hostKey(host))
+// leased reads a host and the record that is busy for it under a token. They are the same pointer if
+// that is the host's own.
+func (s *Store) leased(ctx context.Context, host string, token uint64, now int64) (h, g *versioned, err error) {
+	h, err = s.read(ctx, hostKey(host))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if !h.Added {
-		return nil, unknown(host)
+		return nil, nil, unknown(host)
 	}
 	if h.isLeased(host, token, now) {
-		return h, nil
+		return h, h, nil
 	}
 	for _, w := range h.Waits {
 		if w.Token != token || h.Token != token {
 			continue
 		}
-		if c, err := s.read(ctx, w.Key); err != nil || c.isLeased(host, token, now) {
-			return c, err
+		if g, err = s.read(ctx, w.Key); err != nil || g.isLeased(host, token, now) {
+			return h, g, err
 		}
 	}
-	return nil, fmt.Errorf("%w: host %s, token %d", reservation.ErrStale, host, token)
+	return nil, nil, fmt.Errorf("%w: host %s, token %d", reservation.ErrStale, host, token)
 }
 
 func (c *versioned) isLeased(host string, token uint64, now int64) bool {
@@ -177,7 +178,7 @@ func (s *Store) release(ctx context.Context, host string, token uint64, next, no
 		if err := s.pause(ctx, try); err != nil {
 			return err
 		}
-		g, err := s.leased(ctx, host, token, now)
+		_, g, err := s.leased(ctx, host, token, now)
 		if err != nil {
 			return err
 		}
@@ -215,29 +216,37 @@ func (s *Store) wake(ctx context.Context, g *versioned, host string) error {
 	return nil
 }
 
+// extend extends a lease, and the binding of its host to the leased group.
 func (s *Store) extend(ctx context.Context, c reservation.Call, now int64) (end int64, err error) {
+	end = now + c.Lease.Milliseconds()
 	for try := 0; ; try++ {
 		if err := s.pause(ctx, try); err != nil {
 			return 0, err
 		}
-		g, err := s.leased(ctx, c.Host, c.Token, now)
+		h, g, err := s.leased(ctx, c.Host, c.Token, now)
 		if err != nil {
 			return 0, err
 		}
-		g.End = now + c.Lease.Milliseconds()
+		bound := func(h *record) bool { return h.Bound == g.name() && h.BoundTo > now && h.BoundTo < end }
+		binds := bound(&h.record)
+		if g.End = end; binds && g == h {
+			g.BoundTo = end
+		}
 		if ok, err := s.write(ctx, g, g.Row); err != nil {
 			return 0, err
 		} else if !ok {
 			continue
 		}
-		_, err = s.update(ctx, hostKey(c.Host), func(h *record) bool {
-			longer := h.Bound != "" && h.Bound == g.name() && h.BoundTo > now && h.BoundTo < g.End
-			if longer {
-				h.BoundTo = g.End
-			}
-			return longer
-		})
-		return g.End, err
+		if binds && g != h {
+			_, err = s.update(ctx, h.key, func(h *record) bool {
+				is := bound(h)
+				if is {
+					h.BoundTo = end
+				}
+				return is
+			})
+		}
+		return end, err
 	}
 }
 

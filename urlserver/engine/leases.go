@@ -9,8 +9,8 @@ import (
 	"urlserver/internal/container/timeheap"
 )
 
-// LeaseBatch is work for the shared reservation, to be done in the order of its fields. At most
-// one is out at a time. Whoever does the work fills in the answers.
+// LeaseBatch is work for the shared reservation. Releases come before Acquires. At most one batch is
+// out at a time. Whoever does the work fills in the answers.
 type LeaseBatch struct {
 	Reports  []HeldCount
 	Releases []Release
