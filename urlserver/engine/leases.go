@@ -3,6 +3,7 @@ package engine
 import (
 	"hash/maphash"
 	"net/netip"
+	"slices"
 	"time"
 
 	"urlserver/internal/container/dense"
@@ -87,6 +88,7 @@ const (
 
 const (
 	leaseBatch      = 1000 // requests of each kind in one LeaseBatch
+	fewestAcquires  = 8    // to which the requests for new leases in one LeaseBatch fall
 	reportsPerLease = 6
 	keepShare       = 6           // of a lease that is kept without need, at most: less than extending takes
 	leaseRetry      = time.Second // until the reservation is asked again that could not be
@@ -101,6 +103,7 @@ type leases struct {
 	releases []Release     // for the next batch
 	idle     []uint32      // a buffer
 	retryAt  time.Duration // the reservation is not asked before: it did not answer
+	acquires int           // most requests for new leases in one batch; see adapt
 	bindings bindings
 	reporter reporter
 	slices   netSlices
@@ -155,6 +158,7 @@ func (h *heldLeases) drop(group uint32) {
 
 func newLeases(opt Options) leases {
 	return leases{
+		acquires: leaseBatch,
 		slices:   newNetSlices(opt.Lease, uint64(opt.Generation)),
 		bindings: bindings{seed: maphash.MakeSeed()},
 		reporter: reporter{reporters: map[string]uint32{}},
@@ -185,7 +189,7 @@ func (e *Engine) requestLeases(due *waiter) {
 	e.gatherBinds(c, due)
 	e.leases.slices.gather(e.now, c, e.sending.stopping)
 	e.gatherExtends(c, due)
-	for len(c.Acquires) < leaseBatch && !e.sending.stopping {
+	for len(c.Acquires) < e.leases.acquires && !e.sending.stopping {
 		id := e.slots.NextWantedLease()
 		if id == 0 {
 			break
@@ -246,9 +250,26 @@ func (e *Engine) gatherExtends(c *LeaseBatch, due *waiter) {
 	}
 }
 
+// adapt halves the number of new leases that are requested at once after a batch that the reservation
+// did not answer as a whole, and raises it slowly after one that was answered and full (RFC 5681,
+// section 3.1, does the same to the congestion window of TCP). So daemons that share a slow
+// reservation hold as many leases as it can extend in time.
+func (l *leases) adapt(c *LeaseBatch) {
+	unanswered := func(some []LeaseRequest) bool {
+		return slices.ContainsFunc(some, func(r LeaseRequest) bool { return r.Answer == Unanswered })
+	}
+	switch {
+	case unanswered(c.Extends) || unanswered(c.Acquires):
+		l.acquires = max(fewestAcquires, l.acquires/2)
+	case len(c.Acquires) >= l.acquires:
+		l.acquires = min(leaseBatch, l.acquires+max(1, l.acquires/8))
+	}
+}
+
 // LeasesAnswered takes the answers to Out.Leases.
 func (e *Engine) LeasesAnswered(c *LeaseBatch) {
 	e.leases.out = false
+	e.leases.adapt(c)
 	if c.ReportsLost {
 		e.leases.reporter.reportAllAgain(e.now)
 	}

@@ -80,3 +80,38 @@ func TestAllIsToldAgainOnce(t *testing.T) {
 		t.Errorf("%d groups are to be told; want 10", n)
 	}
 }
+
+// TestFewerLeasesOfASlowReservation: a reservation that does not answer in time is asked for fewer
+// new leases at once, and for more again when it answers.
+func TestFewerLeasesOfASlowReservation(t *testing.T) {
+	l := newLeases(Options{Lease: lease})
+	full := func(answer LeaseAnswer) *LeaseBatch {
+		c := &LeaseBatch{Acquires: make([]LeaseRequest, l.acquires)}
+		for i := range c.Acquires {
+			c.Acquires[i].Answer = Granted
+		}
+		c.Acquires[0].Answer = answer
+		return c
+	}
+	for range 20 {
+		l.adapt(full(Unanswered))
+	}
+	if l.acquires != fewestAcquires {
+		t.Errorf("%d requests at once of a reservation that never answers; want %d", l.acquires, fewestAcquires)
+	}
+	l.adapt(&LeaseBatch{Acquires: []LeaseRequest{{Answer: Granted}}})
+	if l.acquires != fewestAcquires {
+		t.Error("a batch that was not full has raised the number of requests")
+	}
+	batches := 0
+	for ; l.acquires < leaseBatch; batches++ {
+		l.adapt(full(Denied))
+	}
+	if batches < 20 || batches > 60 {
+		t.Errorf("after %d batches as many requests as ever; want it to take some time, but not for ever", batches)
+	}
+	l.adapt(&LeaseBatch{Extends: []LeaseRequest{{Answer: Unanswered}}})
+	if l.acquires != leaseBatch/2 {
+		t.Errorf("%d requests at once after an extension without an answer; want half", l.acquires)
+	}
+}
