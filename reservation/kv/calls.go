@@ -172,7 +172,8 @@ func (s *Store) bind(ctx context.Context, b reservation.Binding, now, until int6
 			}
 			continue
 		}
-		lasts := h.Bound != "" && h.BoundTo >= until
+		// A binding for MinLease ends as it is made, so there is nothing to write.
+		lasts := h.BoundTo >= until || until-now <= reservation.MinLease.Milliseconds()
 		if h.Bound == "" || h.BoundTo <= now {
 			h.Bound = b.Group
 		}

@@ -210,6 +210,13 @@ func TestCalls(t *testing.T) {
 	}
 	costs(3, "the host, its group, the swap", bind)
 	costs(2, "the host and its group, as the binding lasts", bind)
+	costs(2, "the host and its group, as the question binds nothing", func(ctx context.Context) error {
+		got, err := s.Bind(ctx, []reservation.Binding{{Host: "b.test", Group: "b"}}, reservation.MinLease)
+		if err == nil && got[0].Group != "b" {
+			t.Errorf("%+v; want the proposed group", got)
+		}
+		return err
+	})
 	if _, err := s.AddHost(t.Context(), "a", time.Time{}); err != nil {
 		t.Fatal(err)
 	}
