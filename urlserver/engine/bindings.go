@@ -34,9 +34,8 @@ const (
 	yieldLeases       = 3  // leases for which a daemon that has found a mark does not extend the binding
 	questionsPerLease = 6  // questions per lease whether a binding is still in force
 
-	markName   = "%x.mark.invalid" // RFC 6761, section 6.4, keeps "invalid" free
-	markSet    = "set.mark.invalid"
-	markNotSet = "none.mark.invalid"
+	markName = "%x.mark.invalid"  // RFC 6761, section 6.4, keeps "invalid" free
+	markSet  = "set.mark.invalid" // the group of a mark that is set; one that is not is bound to itself
 )
 
 // proposal is an address to bind a host to. The host is pinned until the answer.
@@ -216,8 +215,8 @@ func (e *Engine) gatherBinds(c *LeaseBatch, due *waiter) {
 // markOf returns what sets the mark of a host, or looks for it.
 func (e *Engine) markOf(of *Bind, b *binding) Bind {
 	hash := sha256.Sum256([]byte(of.Host))
-	mark := Bind{host: of.host, mark: true, Host: fmt.Sprintf(markName, hash[:8]), Proposed: markNotSet,
-		Ask: !b.waits}
+	name := fmt.Sprintf(markName, hash[:8])
+	mark := Bind{host: of.host, mark: true, Host: name, Proposed: name, Ask: !b.waits}
 	if b.waits {
 		mark.Proposed, mark.TTL = markSet, e.opt.Lease/2
 	}
