@@ -74,6 +74,7 @@ type Store interface {
 	Frontier
 	Crawls
 	CrawlKeeper
+	Notes
 	Hooks
 	Inspector
 }

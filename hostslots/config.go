@@ -14,18 +14,19 @@ type Config struct {
 	SiteConcurrent int           // open requests to a site; 0: Concurrent
 	SiteGap        time.Duration // between two requests to a site; 0: Gap
 
-	StatusTimeout time.Duration // a transaction without a status for so long is overdue
-	MaxFetch      time.Duration // a transaction that is so old is overdue; 0: none is
-	MaxAttempts   int           // attempts that a document may have, at most 1023; see Blame
-	DelayFactor   float64       // the gap is at least this times the last fetch's time; 0: off
-	MaxDelay      time.Duration // the longest gap that DelayFactor leads to
-	Patience      time.Duration // a group that cannot send for longer gives up its slot if others wait
-	RejectOver    int           // a group with more documents has its hosts rejected
-	Remember      int           // hosts without documents that stay known
-	Leases        bool          // a request needs the lease of its group; fixed
-	CountDocs     bool          // count documents by crawl, for ChangedGroups and Crawls; fixed
-	NameCrawls    bool          // keep the crawl of each document, for Doc; fixed
-	Generation    uint32        // first generation of transactions; differs with each start; fixed
+	StatusTimeout time.Duration    // a transaction without a status for so long is overdue
+	MaxFetch      time.Duration    // a transaction that is so old is overdue; 0: none is
+	MaxAttempts   int              // attempts that a document may have, at most 1023; see Blame
+	DelayFactor   float64          // the gap is at least this times the last fetch's time; 0: off
+	MaxDelay      time.Duration    // the longest gap that DelayFactor leads to
+	Patience      time.Duration    // a group that cannot send for longer gives up its slot if others wait
+	RejectOver    int              // a group with more documents has its hosts rejected
+	Remember      int              // hosts without documents that stay known
+	Leases        bool             // a request needs the lease of its group; fixed
+	CountDocs     bool             // count documents by crawl, for ChangedGroups and Crawls; fixed
+	NameCrawls    bool             // keep the crawl of each document, for Doc; fixed
+	Backoffs      []AddressBackoff // from before the start; fixed
+	Generation    uint32           // first generation of transactions; differs with each start; fixed
 }
 
 const (

@@ -52,12 +52,17 @@ func (s *Slots) learnAddress(now time.Duration, id, hostID uint32, f *Feedback) 
 			s.pacer.countBackingOff(g, -1)
 			g.pace.failed(s.pacer.groupGap(g), 0)
 			s.pacer.countBackingOff(g, 1)
+			s.pacer.backoffs.changed[id] = struct{}{}
 		}
 	case f.success() && g.failing:
 		s.pacer.failures[id].success = now
+		before := g.pace.backoff
 		s.pacer.countBackingOff(g, -1)
 		g.pace.succeeded(s.pacer.groupGap(g))
 		s.pacer.countBackingOff(g, 1)
+		if g.pace.backoff != before {
+			s.pacer.backoffs.changed[id] = struct{}{}
+		}
 		if g.pace.backoff == 0 && now-s.pacer.failures[id].last() > failingTime {
 			s.forgetFailures(id, g)
 		}

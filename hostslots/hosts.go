@@ -115,6 +115,7 @@ func (s *Slots) ensureGroup(id GroupID, kind groupKind) uint32 {
 		g.id, g.kind = id, kind
 		s.groupByID[id] = n
 		s.sweeper.empty.pushBack(n)
+		s.restoreBackoff(n, g)
 	}
 	return n
 }

@@ -17,10 +17,12 @@ type pacer struct {
 	blocks      timeheap.Heap          // hosts that the operator blocked, by the end of the block
 	cooldowns   timeheap.Heap          // groups without a slot that are not due, by when they are
 	levels      [Levels]LevelCounts
+	backoffs    backoffs
 }
 
 func (p *pacer) init(cfg *settings) {
 	p.cfg, p.limitCounts, p.failures = cfg, map[uint32]limitCounts{}, map[uint32]*failures{}
+	p.backoffs = newBackoffs(cfg.Backoffs)
 }
 
 // pace is when something was requested and how long it is to be left alone: a site, an address or

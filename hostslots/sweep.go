@@ -108,6 +108,7 @@ func (s *Slots) sweepGroup(now time.Duration, id uint32) {
 	s.pacer.cooldowns.Remove(id)
 	s.pacer.countBackingOff(s.groups.At(id), -1)
 	delete(s.pacer.failures, id)
+	delete(s.pacer.backoffs.changed, id)
 	s.removeGroup(id)
 }
 

@@ -45,6 +45,7 @@ type Parts struct {
 type Store interface {
 	docindex.Returner
 	docindex.Pauser
+	docindex.Notes
 	docindex.Hooks
 	docindex.Inspector
 	docindex.Putter
@@ -73,10 +74,11 @@ type Daemon struct {
 	wakes          chan struct{}
 	asks           chan *engine.Ask
 	leaseBatches   chan *engine.LeaseBatch
-	outbox         *outbox         // of outcomes
-	returns        *outbox         // of documents for the embedded index to take back
-	pauses         *outbox         // of hosts, for the embedded index to keep
-	sitemaps       *outbox         // of robots.txt, for the embedded index to put
+	outbox         *outbox // of outcomes
+	returns        *outbox // of documents for the embedded index to take back
+	pauses         *outbox // of hosts, for the embedded index to keep
+	sitemaps       *outbox // of robots.txt, for the embedded index to put
+	notes          *notebook
 	hard           context.Context // ends after the graceful stop
 	work           sync.WaitGroup  // requests for robots.txt
 	dialing        dialers
@@ -121,6 +123,8 @@ func New(cfg configs.Config, parts Parts) *Daemon {
 		Own:        parts.Resolver.IsOwn,
 		Generation: rand.Uint32(),
 		Exact:      parts.Store != nil,
+		Notes:      parts.Store != nil,
+		Backoffs:   restoredBackoffs(parts),
 		Shared:     parts.Store != nil && cfg.Frontier.Listen != "",
 		Lease:      parts.Reserver.lease(),
 		Counted:    parts.Reserver.counts(),
@@ -130,6 +134,7 @@ func New(cfg configs.Config, parts Parts) *Daemon {
 	d.outbox.setBackpressure, d.outbox.export = d.setBackpressure, d.exportTraces
 	d.returns = newOutbox("returned documents", d.returnAll, d.log)
 	d.pauses = newOutbox("pauses of hosts", d.pauseAll, d.log)
+	d.notes = newNotebook(d)
 	d.sitemaps = newOutbox("sitemaps of robots.txt", d.putTargets, d.log)
 	if parts.Reserver != nil && cfg.Frontier.Addresses {
 		d.clientLeases = newClientLeases(parts.Reserver)
@@ -206,6 +211,9 @@ func (d *Daemon) Run(ctx context.Context, listener net.Listener) error {
 	helpers.Go(func() { d.askIndex(hard) })
 	for _, o := range d.outboxes() {
 		helpers.Go(func() { o.run(hard) })
+	}
+	if d.parts.Store != nil {
+		helpers.Go(func() { d.notes.run(hard) })
 	}
 	helpers.Go(func() { d.reserve(hard) })
 	helpers.Go(func() { d.restoreBlocks(hard) })

@@ -52,6 +52,7 @@ func (d *Daemon) flush() {
 	if out.Pauses.Len() > 0 {
 		d.pauses.put(&out.Pauses, nil)
 	}
+	d.notes.put(out)
 	if out.Sitemaps.Len() > 0 {
 		d.putSitemaps(&out.Sitemaps)
 	}

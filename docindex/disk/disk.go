@@ -75,6 +75,7 @@ type Store struct {
 	memtables    memtableFilter
 	crawls       crawls
 	clearing     clearing
+	notes        notes
 	slotMark     int64 // when the row was written that says that the slots are in use, ms
 }
 

@@ -103,6 +103,9 @@ func (s *Store) load() error {
 	if err := s.loadVersion(); err != nil {
 		return err
 	}
+	if err := s.loadNotes(); err != nil {
+		return err
+	}
 	served, err := s.loadMeta(now)
 	if err != nil {
 		return err

@@ -25,6 +25,7 @@ const (
 	journalRow       = 'j' // commit number: the changes of queues
 	leaseBatchRow    = 'l' // lease batch number: the end of the leases and the leased documents
 	metaRow          = 'm' // word: a value of the whole store
+	noteRow          = 'n' // generation, name: a note; without a name: the bytes of the generation
 	hostOverrideRow  = 'o' // host: the operator's settings
 	presetRow        = 'p' // crawl and key of a queue that does not exist yet: its settings
 	queueRow         = 'q' // queue number: the queue without its documents

@@ -38,6 +38,7 @@ type Store struct {
 	crawls   crawlMembers
 	purges   int   // documents of stopped crawls that pickLocked may still end under this lock
 	limit    int64 // bytes in use from which on no document is added
+	notes    notes // with a lock of its own
 }
 
 var _ docindex.Store = (*Store)(nil)

@@ -139,6 +139,18 @@ func (x *ferried) Pause(ctx context.Context, o *docindex.Outcomes) error {
 	return x.try(ctx, func(ctx context.Context, _ func(func())) error { return x.s.Pause(ctx, o) })
 }
 
+func (x *ferried) KeepNotes(ctx context.Context, list []docindex.Note) error {
+	return x.try(ctx, func(ctx context.Context, _ func(func())) error { return x.s.KeepNotes(ctx, list) })
+}
+
+func (x *ferried) FindNotes(ctx context.Context, names []string, found func(i int, text []byte)) error {
+	return x.try(ctx, func(ctx context.Context, _ func(func())) error { return x.s.FindNotes(ctx, names, found) })
+}
+
+func (x *ferried) EachNote(ctx context.Context, prefix string, visit func(name string, text []byte)) error {
+	return x.try(ctx, func(ctx context.Context, _ func(func())) error { return x.s.EachNote(ctx, prefix, visit) })
+}
+
 func (x *ferried) Return(ctx context.Context, o *docindex.Outcomes) error {
 	return x.try(ctx, func(ctx context.Context, _ func(func())) error { return x.s.Return(ctx, o) })
 }

@@ -80,15 +80,7 @@ func ruleOf(r *Rules, i int) rule {
 // checkPrinted prints rules as a file, parses it, and expects the same verdict.
 func checkPrinted(t *testing.T, rules *Rules, target string) {
 	t.Helper()
-	file := []byte("user-agent: x\n")
-	for i := range rules.Len() {
-		r := ruleOf(rules, i)
-		key := "disallow: "
-		if r.allow {
-			key = "allow: "
-		}
-		file = append(r.appendSource(append(file, key...)), '\n')
-	}
+	file := rules.appendFile(nil)
 	again := Parse(file, "x")
 	allowed, by := rules.Match([]byte(target))
 	if gotAllowed, gotBy := again.Match([]byte(target)); gotAllowed != allowed || gotBy != by {

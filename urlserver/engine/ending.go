@@ -47,6 +47,7 @@ func (e *Engine) endWith(doc uint32, kind docindex.Kind, status int, o docindex.
 	o.Kind, o.Status, o.NoStatus = kind, max(status, 0), status == protocol.NoStatus
 	if e.opt.Exact {
 		o.Pause, o.Gap = e.slots.Host(d.Host).RemainingWait(e.now)
+		e.learnBackoff(d.Host)
 	}
 	if kind == withoutOutcome {
 		e.endTrace(doc, "forgotten", 0, false)

@@ -32,6 +32,10 @@ type Options struct {
 	// Exact: the index knows what it has given out and what has ended, so it never offers an ended
 	// document by mistake.
 	Exact bool
+	// Notes: the index keeps notes of robots.txt and of addresses (Out.NoteRequests).
+	Notes bool
+	// Backoffs are how addresses backed off before the start.
+	Backoffs []hostslots.AddressBackoff
 	// Shared: the index gives documents to others, too, and takes unsent ones back (Out.Returns).
 	// While no spider is connected, the engine gives all documents back.
 	Shared bool
@@ -46,19 +50,22 @@ type Options struct {
 
 // Out is work for others. The engine's owner takes it out and empties it after each Step.
 type Out struct {
-	Lookups  []string          // host names; each answer goes to Resolved
-	Fetches  []Fetch           // of robots.txt; each answer goes to Fetched
-	Question *Question         // about robots.txt that takes time; the answer goes to Judged; nil: none
-	Ask      *Ask              // of the doc index; the answer goes to Answered; nil: nothing
-	Outcomes docindex.Outcomes // for the doc index
-	Returns  docindex.Outcomes // documents for the doc index to take back
-	Sitemaps docindex.Outcomes // for the doc index to put: Location, by the document DocID
-	Pauses   docindex.Outcomes // what robots.txt requests say of hosts, for the doc index to keep
-	Leases   *LeaseBatch       // for the reservation; the answer goes to Claimed; nil: nothing
-	Dirty    []uint32          // spiders with lines in their Output
-	Drop     []uint32          // spiders to hang up on
-	Traces   []TraceEnd        // of sampled documents that have ended or gone back
-	Skipped  int               // sampled documents that are not followed, since too many are
+	Lookups      []string                   // host names; each answer goes to Resolved
+	Fetches      []Fetch                    // of robots.txt; each answer goes to Fetched
+	Question     *Question                  // about robots.txt that takes time; the answer goes to Judged; nil: none
+	Ask          *Ask                       // of the doc index; the answer goes to Answered; nil: nothing
+	Outcomes     docindex.Outcomes          // for the doc index
+	Returns      docindex.Outcomes          // documents for the doc index to take back
+	Sitemaps     docindex.Outcomes          // for the doc index to put: Location, by the document DocID
+	Pauses       docindex.Outcomes          // what robots.txt requests say of hosts, for the doc index to keep
+	NoteRequests []*NoteRequest             // for notes of robots.txt; each answer goes to NoteFound
+	Learned      []Learned                  // robots.txt, for the doc index to keep
+	Backoffs     []hostslots.AddressBackoff // of addresses, changed; for the doc index to keep
+	Leases       *LeaseBatch                // for the reservation; the answer goes to Claimed; nil: nothing
+	Dirty        []uint32                   // spiders with lines in their Output
+	Drop         []uint32                   // spiders to hang up on
+	Traces       []TraceEnd                 // of sampled documents that have ended or gone back
+	Skipped      int                        // sampled documents that are not followed, since too many are
 }
 
 // Fetch is one request for a robots.txt.
@@ -167,6 +174,7 @@ func slotConfig(cfg configs.Config, opt Options) hostslots.Config {
 		RejectOver:    cfg.VHosts.RejectOver,
 		Remember:      remember,
 		Generation:    opt.Generation,
+		Backoffs:      opt.Backoffs,
 		Leases:        opt.Lease > 0,
 		CountDocs:     opt.Counted,
 		NameCrawls:    opt.Crawls,

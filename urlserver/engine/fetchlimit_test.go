@@ -30,6 +30,8 @@ type robotsWeb struct {
 	answers []question               // that are being worked at
 	fetches int
 	asked   map[string]time.Duration // by host: when its robots.txt was asked for last
+	notes   map[string][]byte        // that the index keeps; nil: none
+	later   time.Duration            // that the wall clock is ahead by
 }
 
 // question is one that is answered at some time.
@@ -89,7 +91,7 @@ func (w *robotsWeb) putAll(network string, n int, paths ...string) {
 // run lets time pass until a moment, in steps of 10 ms.
 func (w *robotsWeb) run(until time.Duration) {
 	for ; w.now <= until; w.now += 10 * time.Millisecond {
-		w.e.Advance(w.now, start.Add(w.now))
+		w.e.Advance(w.now, start.Add(w.later+w.now))
 		for len(w.hanging) > 0 && w.hanging[0].at <= w.now {
 			w.e.Fetched(w.hanging[0].id, robots.Response{})
 			w.hanging = w.hanging[1:]
@@ -121,6 +123,7 @@ func (w *robotsWeb) run(until time.Duration) {
 			o := w.e.Out.Outcomes.At(i)
 			w.ended[string(o.DocID)] = o.Kind
 		}
+		w.exchangeNotes()
 		w.e.Out = Out{}
 	}
 }

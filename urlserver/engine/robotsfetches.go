@@ -160,6 +160,7 @@ func (e *Engine) Fetched(id uint32, resp robots.Response) {
 // keepPause makes the doc index keep how long a host is to be left alone, if that is longer than
 // usual. It learns that of documents by their outcomes, but a request for robots.txt has none.
 func (e *Engine) keepPause(host uint32) {
+	e.learnBackoff(host)
 	h := e.slots.Host(host)
 	if wait, gap := h.RemainingWait(e.now); e.opt.Exact && gap > 0 {
 		url := append(append([]byte("http://"), h.Name()...), '/')
@@ -190,19 +191,26 @@ func (e *Engine) finishFetch(id uint32, final robots.Response) {
 	t := e.robots.open[id]
 	delete(e.robots.open, id)
 	delete(e.robots.blockedTargets, t.origin)
-	e.applyRobots(t.origin, final, t.urls)
+	e.applyRobots(t.origin, final, t.urls, e.now)
 	entry := e.robots.entry(t.origin)
 	e.putSitemaps(t, entry)
-	if t.agent != e.cfg.Robots.UserAgent { // it has another one since
+	if t.agent == e.cfg.Robots.UserAgent {
+		e.learn(t.origin)
+	} else { // it has another one since
 		e.robots.forgetOrigin(t.origin)
 	}
 	e.stats.Robots[entry.State()]++
 	host := e.slots.HostOf(t.origin)
+	e.updateCrawlDelay(host)
+	e.slots.SetRobotsPending(e.now, t.origin, false)
+	e.slots.Host(host).Unpin()
+}
+
+// updateCrawlDelay sets the Crawl-delay of a host: the longest that its origins ask for.
+func (e *Engine) updateCrawlDelay(host uint32) {
 	delay := time.Duration(0)
 	e.slots.Host(host).Origins(func(o uint32) { delay = max(delay, e.robots.entry(o).CrawlDelay()) })
 	e.slots.Host(host).SetCrawlDelay(e.now, delay)
-	e.slots.SetRobotsPending(e.now, t.origin, false)
-	e.slots.Host(host).Unpin()
 }
 
 // dropFetch ends a fetch that has made no request. What is known of its origin stays as it is.

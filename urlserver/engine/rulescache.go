@@ -189,14 +189,14 @@ func isDear(rules *robots.Rules, urls [][]byte) bool {
 	return slices.ContainsFunc(urls, func(url []byte) bool { return rules.Len()*len(url) > cheapWork })
 }
 
-// applyRobots puts the result of a robots.txt fetch in force for an origin. It was fetched for
-// these documents.
-func (e *Engine) applyRobots(id uint32, final robots.Response, urls [][]byte) {
+// applyRobots puts a robots.txt that arrived at the given time in force for an origin. It was
+// fetched for these documents.
+func (e *Engine) applyRobots(id uint32, final robots.Response, urls [][]byte, at time.Duration) {
 	final = e.robots.policy.Read(final, targets(urls)...)
 	entry := e.robots.entry(id)
 	failures := entry.failures
 	e.robots.uncacheRules(id)
-	*entry = origin{Entry: e.robots.policy.Settle(entry.Entry, e.now, final), unused: true, agent: e.robots.agent}
+	*entry = origin{Entry: e.robots.policy.Settle(entry.Entry, at, final), unused: true, agent: e.robots.agent}
 	if entry.Unreachable() {
 		entry.failures = failures + 1
 	}

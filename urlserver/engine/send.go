@@ -74,7 +74,7 @@ func (e *Engine) dispatchTo(t hostslots.Selection, id uint32) {
 		return
 	case retried || !entry.usable(e.now):
 		e.slots.SetRobotsPending(e.now, t.Origin, true)
-		e.startFetch(t.Origin)
+		e.obtainRobots(t.Origin)
 		return
 	}
 	if !faulty(faultUnasked) {

@@ -22,6 +22,7 @@ type Stats struct {
 	Candidates, Duplicates       uint64 // offered; of them: held or just ended
 	BadCandidates                uint64 // without as much as a DOC_ID
 	RobotsRequests               uint64
+	RobotsFound                  uint64            // robots.txt that the doc index had kept
 	Robots                       map[string]uint64 // verdicts on origins, by state
 	RobotsDropped                uint64            // robots.txt that were dropped to make room for others
 	Rejected                     int               // hosts in the last reject list

@@ -132,7 +132,7 @@ func BenchmarkStepsAtAMillionGroups(b *testing.B) {
 	w.report("intake")
 	body := robots.Response{Status: 200, Body: []byte("User-agent: *\nDisallow: /private/\n")}
 	for id := range uint32(groups) {
-		w.timed(func() { c.e.applyRobots(id+1, body, nil) })
+		w.timed(func() { c.e.applyRobots(id+1, body, nil, c.e.now) })
 	}
 	w.report("robots")
 	for range b.N {

@@ -49,7 +49,7 @@ func (e *Engine) isForbidden(t hostslots.Selection) (refused, known bool) {
 	case known:
 	case entry.Rules() == nil: // they were dropped
 		e.slots.SetRobotsPending(e.now, t.Origin, true)
-		e.startFetch(t.Origin)
+		e.obtainRobots(t.Origin)
 		return false, false
 	default:
 		if entry.size > 0 {

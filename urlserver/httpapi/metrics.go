@@ -269,6 +269,8 @@ func (m metrics) dns(s *resolver.Stats) {
 func (m metrics) robots(s *urlserver.Status) {
 	m.counter("robots_requests_total", "HTTP requests for robots.txt, each hop of a redirect counted.",
 		s.RobotsRequests)
+	m.counter("robots_kept_total", "robots.txt of which the doc index had kept the answer, so no request was made.",
+		s.RobotsFound)
 	const help = "robots.txt fetched, by result: ok, unavailable (all is allowed), unreachable (nothing " +
 		"is), stale (unreachable, the last file in use)."
 	for _, state := range []string{"ok", "unavailable", "unreachable", "stale"} {

@@ -1,0 +1,66 @@
+package hostslots
+
+import (
+	"net/netip"
+	"time"
+)
+
+// AddressBackoff is how an address backs off.
+type AddressBackoff struct {
+	Addr  netip.Addr
+	Gap   time.Duration // 0: it does not
+	Sites []string      // whose failures made it
+}
+
+// backoffs is what the index is to keep, and has kept, of addresses that back off.
+type backoffs struct {
+	changed  map[uint32]struct{}        // groups whose backoff ChangedBackoff has not told yet
+	restored map[GroupID]AddressBackoff // from before the start, of addresses that are not known yet
+}
+
+func newBackoffs(restored []AddressBackoff) backoffs {
+	b := backoffs{map[uint32]struct{}{}, map[GroupID]AddressBackoff{}}
+	for _, one := range restored {
+		b.restored[one.Addr.As16()] = one
+	}
+	return b
+}
+
+// ChangedBackoff returns how the host's address backs off. changed is false if that is as it was at
+// the last call.
+func (h Host) ChangedBackoff() (b AddressBackoff, changed bool) {
+	s := h.s
+	if len(s.pacer.backoffs.changed) == 0 {
+		return b, false
+	}
+	id := h.record().group
+	if above := h.record().above; above != 0 {
+		id = above
+	}
+	if _, changed = s.pacer.backoffs.changed[id]; !changed {
+		return b, false
+	}
+	delete(s.pacer.backoffs.changed, id)
+	g := s.groups.At(id)
+	return AddressBackoff{Addr: g.ip(), Gap: g.pace.backoff, Sites: s.failingSites(id)}, true
+}
+
+// restoreBackoff makes a new group's address back off as it did before the start.
+func (s *Slots) restoreBackoff(id uint32, g *group) {
+	b, ok := s.pacer.backoffs.restored[g.id]
+	if !ok || g.kind != ofAddress {
+		return
+	}
+	delete(s.pacer.backoffs.restored, g.id)
+	g.pace.backoff = b.Gap
+	s.pacer.countBackingOff(g, 1)
+	if len(b.Sites) == 0 {
+		return
+	}
+	f := &failures{success: s.pacer.now}
+	for _, site := range b.Sites[:min(mostFailing, len(b.Sites))] {
+		f.sites = append(f.sites, failure{site, s.pacer.now - failingTime - 1}) // named, but too old to count
+	}
+	s.pacer.failures[id] = f
+	g.failing = true
+}
