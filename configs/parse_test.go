@@ -313,85 +313,89 @@ func TestParseRefusesCombinations(t *testing.T) {
 	}
 }
 
-func TestParseSyntax(t *testing.T) {
-	const noKey = "this is neither a key with a value nor a [table]"
-	for _, tc := range []struct {
-		name string
-		text string
-		want []string
-	}{
-		{name: "strings without quotes",
-			text: "[log]\nlevel = info\n[docindex]\nretry = 1s\nbatch = 0", want: []string{
-				`u.toml:2: log.level: info is not valid TOML; a string stands in quotes; allowed: trace, debug, info, warn, error`,
-				`u.toml:4: docindex.retry: 1s is not valid TOML; a string stands in quotes; allowed: a duration from 1ms to 24h, as in "90s" or "1h30m"`,
-				`u.toml:5: docindex.batch: 0 is too small; allowed: a whole number from 1 to 1000000`}},
-		{name: "no value", text: "Queue_Len =\nQueue_Count = # none\nzebra=", want: []string{
-			`u.toml:1: Queue_Len: no value behind the =; allowed: a whole number from 1 to 1000000`,
-			`u.toml:2: Queue_Count: no value behind the =; allowed: a whole number from 1 to 16777216`,
-			`u.toml:3: zebra: no value behind the =`}},
-		{name: "no key", text: "Queue_Len 5\n= 5\n5 6 = 7\nQueue_Len\n", want: []string{
-			"u.toml:1: " + noKey,
-			"u.toml:2: " + noKey,
-			"u.toml:3: " + noKey,
-			`u.toml:4: Queue_Len: no = and value behind the key; allowed: a whole number from 1 to 1000000`}},
-		{name: "a key over lines", text: "\"\"\"a\nb\"\"\" = 1\nQueue_Len = 0", want: []string{
-			"u.toml:1: " + noKey,
-			`u.toml:3: Queue_Len: 0 is too small; allowed: a whole number from 1 to 1000000`}},
-		{name: "half a table", text: "[log\nlevel = \"x\"\n[ a b ]\nignored = 1\n[http]]\n", want: []string{
-			`u.toml:1: the table's name does not end in ]`,
-			`u.toml:2: log.level: "x" is not a word for it; allowed: trace, debug, info, warn, error`,
-			"u.toml:3: " + noKey,
-			`u.toml:5: there is more on the line than belongs to it`}},
-		{name: "a string that does not end", text: "docindex.path = \"a\nQueue_Len = 0", want: []string{
+const noKey = "this is neither a key with a value nor a [table]"
+
+// syntaxTests has files that are no TOML, and the errors.
+var syntaxTests = []struct {
+	name string
+	text string
+	want []string
+}{
+	{name: "strings without quotes",
+		text: "[log]\nlevel = info\n[docindex]\nretry = 1s\nbatch = 0", want: []string{
+			`u.toml:2: log.level: info is not valid TOML; a string stands in quotes; allowed: trace, debug, info, warn, error`,
+			`u.toml:4: docindex.retry: 1s is not valid TOML; a string stands in quotes; allowed: a duration from 1ms to 24h, as in "90s" or "1h30m"`,
+			`u.toml:5: docindex.batch: 0 is too small; allowed: a whole number from 1 to 1000000`}},
+	{name: "no value", text: "Queue_Len =\nQueue_Count = # none\nzebra=", want: []string{
+		`u.toml:1: Queue_Len: no value behind the =; allowed: a whole number from 1 to 1000000`,
+		`u.toml:2: Queue_Count: no value behind the =; allowed: a whole number from 1 to 16777216`,
+		`u.toml:3: zebra: no value behind the =`}},
+	{name: "no key", text: "Queue_Len 5\n= 5\n5 6 = 7\nQueue_Len\n", want: []string{
+		"u.toml:1: " + noKey,
+		"u.toml:2: " + noKey,
+		"u.toml:3: " + noKey,
+		`u.toml:4: Queue_Len: no = and value behind the key; allowed: a whole number from 1 to 1000000`}},
+	{name: "a key over lines", text: "\"\"\"a\nb\"\"\" = 1\nQueue_Len = 0", want: []string{
+		"u.toml:1: " + noKey,
+		`u.toml:3: Queue_Len: 0 is too small; allowed: a whole number from 1 to 1000000`}},
+	{name: "half a table", text: "[log\nlevel = \"x\"\n[ a b ]\nignored = 1\n[http]]\n", want: []string{
+		`u.toml:1: the table's name does not end in ]`,
+		`u.toml:2: log.level: "x" is not a word for it; allowed: trace, debug, info, warn, error`,
+		"u.toml:3: " + noKey,
+		`u.toml:5: there is more on the line than belongs to it`}},
+	{name: "a string that does not end", text: "docindex.path = \"a\nQueue_Len = 0", want: []string{
+		`u.toml:1: docindex.path: the string does not end; allowed: "" or the path of a folder`,
+		`u.toml:2: Queue_Len: 0 is too small; allowed: a whole number from 1 to 1000000`}},
+	{name: "a string that ends in a backslash",
+		text: "docindex.path = \"a\\\nQueue_Len = 0 # \"", want: []string{
 			`u.toml:1: docindex.path: the string does not end; allowed: "" or the path of a folder`,
 			`u.toml:2: Queue_Len: 0 is too small; allowed: a whole number from 1 to 1000000`}},
-		{name: "a string that ends in a backslash",
-			text: "docindex.path = \"a\\\nQueue_Len = 0 # \"", want: []string{
-				`u.toml:1: docindex.path: the string does not end; allowed: "" or the path of a folder`,
-				`u.toml:2: Queue_Len: 0 is too small; allowed: a whole number from 1 to 1000000`}},
-		{name: "a string in a list that does not end",
-			text: "spider.dial = [\n\"a:1\",\n\"b:1,\n]\n", want: []string{
-				`u.toml:3: spider.dial: the string does not end; allowed: a list of "host:port", port 1 to 65535`,
-				"u.toml:4: " + noKey}},
-		{name: "a list that does not end",
-			text: "Queue_Len = 0\nspider.dial = [ \"a:1\",\n[log]\nlevel = 5\n", want: []string{
-				`u.toml:1: Queue_Len: 0 is too small; allowed: a whole number from 1 to 1000000`,
-				`u.toml:2: spider.dial: the list does not end; what follows was not looked at; allowed: a list of "host:port", port 1 to 65535`}},
-		{name: "a long string that does not end",
-			text: "\n[docindex]\nkind = \"http\"\npath = \"\"\"a\nurl = \"x\"\\", want: []string{
-				`u.toml:4: docindex.path: the string does not end; what follows was not looked at; allowed: "" or the path of a folder`}},
-		{name: "an inline table that does not end", text: "http = { listen = \"\",\ntoken = \"\"",
-			want: []string{
-				`u.toml:1: http: the table does not end; what follows was not looked at`}},
-		{name: "a list without its commas", text: "spider.dial = [\n\"a:1\",\n\"b:1\"\n\"c:1\"]",
-			want: []string{
-				`u.toml:4: spider.dial: is not valid TOML: expected a comma (',') or array terminator (']'), but got '"'; allowed: a list of "host:port", port 1 to 65535`}},
-		{name: "crossed brackets", text: "spider.dial = [ }\nhttp = { listen = [ }", want: []string{
-			`u.toml:1: spider.dial: a } where the list goes on; allowed: a list of "host:port", port 1 to 65535`,
-			`u.toml:2: http.listen: a } where the list goes on; allowed: "" or "host:port", port 0 to 65535`}},
-		{name: "an escape there is not", text: `docindex.path = "c:\qed"`, want: []string{
-			`u.toml:1: docindex.path: is not valid TOML: invalid escape in string '\q'; allowed: "" or the path of a folder`}},
-		{name: "a control character in a comment", text: "Queue_Len = 1\n# a\x01\n", want: []string{
-			`u.toml:2: TOML files cannot contain control characters: '0x01'`}},
-		{name: "an inline table without its commas",
-			text: "\n\nhttp = { listen = \"\" token = \"\" }", want: []string{
-				`u.toml:3: expected a comma or an inline table terminator '}', but got 't' instead`}},
-		{name: "too deep", text: "x = " + strings.Repeat("[", 100_000) + "\nQueue_Len = 0", want: []string{
-			`u.toml:1: x: lists or tables in one another, too many; what follows was not looked at`}},
-		{name: "tables too deep", text: "x = " + strings.Repeat("{a=", 1000) + "\n", want: []string{
-			`u.toml:1: x.a.a.a.a.a.a.a.a: lists or tables in one another, too many; what follows was not looked at`,
-			`u.toml:1: x: no such table`}},
-		{name: "too many parts", text: "a" + strings.Repeat(".a", 100_000) + " = 1", want: []string{
-			`u.toml:1: no key has so many parts; what follows was not looked at`}},
-		{name: "not UTF-8", text: "a = 1\nb = \"\xff\"",
-			want: []string{`u.toml:2: this is not UTF-8 text; allowed: TOML in UTF-8`}},
-		{name: "NUL", text: "a\x00 = 1",
-			want: []string{`u.toml:1: this is not UTF-8 text; allowed: TOML in UTF-8`}},
-		{name: "UTF-16", text: "\xff\xfea\x00",
-			want: []string{`u.toml:1: this is not UTF-8 text; allowed: TOML in UTF-8`}},
-		{name: "too large", text: strings.Repeat("#\n", maxFile/2) + "\n", want: []string{
-			`u.toml:1: this is larger than 1048576 bytes, so no settings file`}},
-	} {
+	{name: "a string in a list that does not end",
+		text: "spider.dial = [\n\"a:1\",\n\"b:1,\n]\n", want: []string{
+			`u.toml:3: spider.dial: the string does not end; allowed: a list of "host:port", port 1 to 65535`,
+			"u.toml:4: " + noKey}},
+	{name: "a list that does not end",
+		text: "Queue_Len = 0\nspider.dial = [ \"a:1\",\n[log]\nlevel = 5\n", want: []string{
+			`u.toml:1: Queue_Len: 0 is too small; allowed: a whole number from 1 to 1000000`,
+			`u.toml:2: spider.dial: the list does not end; what follows was not looked at; allowed: a list of "host:port", port 1 to 65535`}},
+	{name: "a long string that does not end",
+		text: "\n[docindex]\nkind = \"http\"\npath = \"\"\"a\nurl = \"x\"\\", want: []string{
+			`u.toml:4: docindex.path: the string does not end; what follows was not looked at; allowed: "" or the path of a folder`}},
+	{name: "an inline table that does not end", text: "http = { listen = \"\",\ntoken = \"\"",
+		want: []string{
+			`u.toml:1: http: the table does not end; what follows was not looked at`}},
+	{name: "a list without its commas", text: "spider.dial = [\n\"a:1\",\n\"b:1\"\n\"c:1\"]",
+		want: []string{
+			`u.toml:4: spider.dial: is not valid TOML: expected a comma (',') or array terminator (']'), but got '"'; allowed: a list of "host:port", port 1 to 65535`}},
+	{name: "crossed brackets", text: "spider.dial = [ }\nhttp = { listen = [ }", want: []string{
+		`u.toml:1: spider.dial: a } where the list goes on; allowed: a list of "host:port", port 1 to 65535`,
+		`u.toml:2: http.listen: a } where the list goes on; allowed: "" or "host:port", port 0 to 65535`}},
+	{name: "an escape there is not", text: `docindex.path = "c:\qed"`, want: []string{
+		`u.toml:1: docindex.path: is not valid TOML: invalid escape in string '\q'; allowed: "" or the path of a folder`}},
+	{name: "a control character in a comment", text: "Queue_Len = 1\n# a\x01\n", want: []string{
+		`u.toml:2: TOML files cannot contain control characters: '0x01'`}},
+	{name: "an inline table without its commas",
+		text: "\n\nhttp = { listen = \"\" token = \"\" }", want: []string{
+			`u.toml:3: expected a comma or an inline table terminator '}', but got 't' instead`}},
+	{name: "too deep", text: "x = " + strings.Repeat("[", 100_000) + "\nQueue_Len = 0", want: []string{
+		`u.toml:1: x: lists or tables in one another, too many; what follows was not looked at`}},
+	{name: "tables too deep", text: "x = " + strings.Repeat("{a=", 1000) + "\n", want: []string{
+		`u.toml:1: x.a.a.a.a.a.a.a.a: lists or tables in one another, too many; what follows was not looked at`,
+		`u.toml:1: x: no such table`}},
+	{name: "too many parts", text: "a" + strings.Repeat(".a", 100_000) + " = 1", want: []string{
+		`u.toml:1: no key has so many parts; what follows was not looked at`}},
+	{name: "not UTF-8", text: "a = 1\nb = \"\xff\"",
+		want: []string{`u.toml:2: this is not UTF-8 text; allowed: TOML in UTF-8`}},
+	{name: "NUL", text: "a\x00 = 1",
+		want: []string{`u.toml:1: this is not UTF-8 text; allowed: TOML in UTF-8`}},
+	{name: "UTF-16", text: "\xff\xfea\x00",
+		want: []string{`u.toml:1: this is not UTF-8 text; allowed: TOML in UTF-8`}},
+	{name: "too large", text: strings.Repeat("#\n", maxFile/2) + "\n", want: []string{
+		`u.toml:1: this is larger than 1048576 bytes, so no settings file`}},
+}
+
+func TestParseSyntax(t *testing.T) {
+	for _, tc := range syntaxTests {
 		t.Run(tc.name, func(t *testing.T) {
 			if got := mistakesOf(t, tc.text); !slices.Equal(got, tc.want) {
 				t.Errorf("Parse(%.200q):\n%s\nwant:\n%s", tc.text, strings.Join(got, "\n"),

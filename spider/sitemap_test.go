@@ -86,7 +86,8 @@ func TestSitemapLastMod(t *testing.T) {
 </lastmod></url><url><lastmod>2026-01-02T03:04:05.5+01:00</lastmod><loc>/2</loc></url><url><loc>/3</loc></url>
 <url><loc>/4</loc><lastmod>soon</lastmod></url><url><loc>/5</loc><v:video><v:lastmod>2026</v:lastmod></v:video></url>
 <url><loc>/6</loc><lastmod>2026-05</lastmod></url><url><loc>/7</loc><lastmod>2026-05-06 07:08:09</lastmod></url></urlset>`,
-			"/1 2026-01-02T00:00:00Z,/2 2026-01-02T02:04:05Z,/3 ,/4 ,/5 ,/6 2026-05-01T00:00:00Z,/7 2026-05-06T07:08:09Z"},
+			"/1 2026-01-02T00:00:00Z,/2 2026-01-02T02:04:05Z,/3 ,/4 ,/5 ," +
+				"/6 2026-05-01T00:00:00Z,/7 2026-05-06T07:08:09Z"},
 		{"index", `<sitemapindex><sitemap><loc>/1</loc><lastmod>2026-01-02T03:04Z</lastmod></sitemap><sitemap>` +
 			`<loc>/2</loc></sitemap></sitemapindex>`, "/1 2026-01-02T03:04:00Z,/2 "},
 		{"RSS", `<rss><channel><pubDate>Sat, 07 Sep 2002 00:00:01 GMT</pubDate><item><link>/1</link>` +

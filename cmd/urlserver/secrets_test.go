@@ -71,20 +71,7 @@ monitor.sasl_password = "s3cret-of-brokers"
 	got := command(t, "", "check", file)
 	seen.WriteString(got.out + got.errs)
 
-	conn, err := grpc.NewClient(d.frontier, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	for _, token := range []string{clients, clients + "-and-more"} {
-		ctx := metadata.AppendToOutgoingContext(context.WithoutCancel(t.Context()), "authorization",
-			"Bearer "+token)
-		answer, err := pb.NewURLFrontierClient(conn).ListQueues(ctx, &pb.Pagination{})
-		if fails := token != clients; (err != nil) != fails {
-			t.Errorf("ListQueues with %q: %v", token, err)
-		}
-		fmt.Fprintln(&seen, answer, err)
-	}
+	seen.WriteString(queuesFor(t, d, clients, clients+"-and-more"))
 	code, _ := d.stop()
 	log := d.log.all()
 	if code != 0 || !strings.Contains(seen.String(), "settings refused") ||
@@ -96,6 +83,27 @@ monitor.sasl_password = "s3cret-of-brokers"
 			t.Errorf("%s show a token: %.200q", what, text[max(0, at-100):])
 		}
 	}
+}
+
+// queuesFor lists the queues of the frontier with the right token and a wrong one, and returns the answers.
+func queuesFor(t *testing.T, d *daemon, right, wrong string) string {
+	t.Helper()
+	var seen strings.Builder
+	conn, err := grpc.NewClient(d.frontier, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for _, token := range []string{right, wrong} {
+		ctx := metadata.AppendToOutgoingContext(context.WithoutCancel(t.Context()), "authorization",
+			"Bearer "+token)
+		answer, err := pb.NewURLFrontierClient(conn).ListQueues(ctx, &pb.Pagination{})
+		if fails := token != right; (err != nil) != fails {
+			t.Errorf("ListQueues with %q: %v", token, err)
+		}
+		fmt.Fprintln(&seen, answer, err)
+	}
+	return seen.String()
 }
 
 // A doc index elsewhere that fails, and repeats what it was sent, does not bring the token into log

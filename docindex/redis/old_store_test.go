@@ -27,10 +27,8 @@ type oldStore struct {
 	RDB []byte
 }
 
-// TestStoreOf8c887e0: all documents of that store are as they were, what was out is due again when
-// its time has passed, and each that is due is handed out once.
-func TestStoreOf8c887e0(t *testing.T) {
-	var old oldStore
+func readOldStore(t *testing.T) (old oldStore) {
+	t.Helper()
 	file, err := os.Open("testdata/8c887e0.json.gz")
 	if err != nil {
 		t.Fatal(err)
@@ -43,6 +41,13 @@ func TestStoreOf8c887e0(t *testing.T) {
 	if err := json.NewDecoder(text).Decode(&old); err != nil {
 		t.Fatal(err)
 	}
+	return old
+}
+
+// TestStoreOf8c887e0: all documents of that store are as they were, what was out is due again when
+// its time has passed, and each that is due is handed out once.
+func TestStoreOf8c887e0(t *testing.T) {
+	old := readOldStore(t)
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "dump.rdb"), old.RDB, 0o600); err != nil {
 		t.Fatal(err)

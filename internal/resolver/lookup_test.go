@@ -17,71 +17,74 @@ import (
 
 const soa = "example. 900 IN SOA ns.example. hostmaster.example. 1 7200 3600 86400 300"
 
+// chain returns so many aliases, one of the other, and an address.
+func chain(n int) (records []string) {
+	for i := range n {
+		records = append(records, "c"+strconv.Itoa(i)+".example. 60 IN CNAME c"+strconv.Itoa(i+1)+".example.")
+	}
+	return append(records, "c"+strconv.Itoa(n)+".example. 60 IN A 93.184.216.34")
+}
+
+// lookupTests has zones and the results of look-ups in them.
+var lookupTests = []struct {
+	name    string
+	family  string
+	allow   string
+	records []string
+	host    string
+	want    string
+	wantErr error
+}{
+	{name: "one address", records: []string{"a.example. 60 IN A 93.184.216.34"}, host: "a.example",
+		want: "93.184.216.34"},
+	{name: "upper case and the root's dot", records: []string{"a.example. 60 IN A 93.184.216.34"},
+		host: "A.Example.", want: "93.184.216.34"},
+	{name: "underscore", records: []string{"a_b.example. 60 IN A 93.184.216.34"}, host: "a_b.example",
+		want: "93.184.216.34"},
+	{name: "the lowest of several", records: []string{"a.example. 60 IN A 93.184.216.34",
+		"a.example. 60 IN A 8.8.8.8", "a.example. 60 IN A 9.9.9.9"}, host: "a.example", want: "8.8.8.8"},
+	{name: "any: IPv4 before IPv6", family: "any", records: []string{"a.example. 60 IN AAAA 2600::1",
+		"a.example. 60 IN A 93.184.216.34"}, host: "a.example", want: "93.184.216.34"},
+	{name: "any: IPv6 only", family: "any", records: []string{"a.example. 60 IN AAAA 2600::2",
+		"a.example. 60 IN AAAA 2600::1"}, host: "a.example", want: "2600::1"},
+	{name: "any: refused IPv4, good IPv6", family: "any",
+		records: []string{"a.example. 60 IN AAAA 2600::2", "a.example. 60 IN A 10.0.0.1"},
+		host:    "a.example", want: "2600::2"},
+	{name: "ipv6 leaves IPv4 alone", family: "ipv6",
+		records: []string{"a.example. 60 IN A 93.184.216.34", "a.example. 60 IN AAAA 2600::2"},
+		host:    "a.example", want: "2600::2"},
+	{name: "ipv4 leaves IPv6 alone", family: "ipv4", records: []string{"a.example. 60 IN AAAA 2600::2"},
+		host: "a.example", wantErr: ErrNoHost},
+	{name: "IPv4-mapped AAAA is IPv4", family: "any",
+		records: []string{"a.example. 60 IN AAAA ::ffff:93.184.216.34"}, host: "a.example",
+		want: "93.184.216.34"},
+	{name: "IPv4-mapped AAAA hides nothing", family: "any",
+		records: []string{"a.example. 60 IN AAAA ::ffff:127.0.0.1"}, host: "a.example",
+		wantErr: ErrRefused},
+	{name: "refused ones are dropped", records: []string{"a.example. 60 IN A 10.1.2.3",
+		"a.example. 60 IN A 93.184.216.34"}, host: "a.example", want: "93.184.216.34"},
+	{name: "all refused", family: "any", records: []string{"a.example. 60 IN A 169.254.169.254",
+		"a.example. 60 IN AAAA ::1"}, host: "a.example", wantErr: ErrRefused},
+	{name: "allowed network", allow: "10.0.0.0/8", records: []string{"a.example. 60 IN A 10.1.2.3"},
+		host: "a.example", want: "10.1.2.3"},
+	{name: "NXDOMAIN", records: []string{soa}, host: "a.example", wantErr: ErrNoHost},
+	{name: "no addresses", family: "any", records: []string{soa, "a.example. 60 IN TXT x"},
+		host: "a.example", wantErr: ErrNoHost},
+	{name: "no addresses, no SOA", family: "any", records: []string{"a.example. 60 IN TXT x"},
+		host: "a.example", wantErr: ErrNoHost},
+	{name: "alias", records: chain(1), host: "c0.example", want: "93.184.216.34"},
+	{name: "eight aliases", records: chain(8), host: "c0.example", want: "93.184.216.34"},
+	{name: "nine aliases", records: chain(9), host: "c0.example", wantErr: ErrNoHost},
+	{name: "alias loop", records: []string{"a.example. 60 IN CNAME b.example.",
+		"b.example. 60 IN CNAME a.example."}, host: "a.example", wantErr: ErrNoHost},
+	{name: "alias of itself", records: []string{"a.example. 60 IN CNAME a.example."}, host: "a.example",
+		wantErr: ErrNoHost},
+	{name: "alias of nothing", records: []string{soa, "a.example. 60 IN CNAME b.example."},
+		host: "a.example", wantErr: ErrNoHost},
+}
+
 func TestLookup(t *testing.T) {
-	chain := func(n int) (records []string) {
-		for i := range n {
-			records = append(records, "c"+strconv.Itoa(i)+".example. 60 IN CNAME "+
-				"c"+strconv.Itoa(i+1)+".example.")
-		}
-		return append(records, "c"+strconv.Itoa(n)+".example. 60 IN A 93.184.216.34")
-	}
-	tests := []struct {
-		name    string
-		family  string
-		allow   string
-		records []string
-		host    string
-		want    string
-		wantErr error
-	}{
-		{name: "one address", records: []string{"a.example. 60 IN A 93.184.216.34"}, host: "a.example",
-			want: "93.184.216.34"},
-		{name: "upper case and the root's dot", records: []string{"a.example. 60 IN A 93.184.216.34"},
-			host: "A.Example.", want: "93.184.216.34"},
-		{name: "underscore", records: []string{"a_b.example. 60 IN A 93.184.216.34"}, host: "a_b.example",
-			want: "93.184.216.34"},
-		{name: "the lowest of several", records: []string{"a.example. 60 IN A 93.184.216.34",
-			"a.example. 60 IN A 8.8.8.8", "a.example. 60 IN A 9.9.9.9"}, host: "a.example", want: "8.8.8.8"},
-		{name: "any: IPv4 before IPv6", family: "any", records: []string{"a.example. 60 IN AAAA 2600::1",
-			"a.example. 60 IN A 93.184.216.34"}, host: "a.example", want: "93.184.216.34"},
-		{name: "any: IPv6 only", family: "any", records: []string{"a.example. 60 IN AAAA 2600::2",
-			"a.example. 60 IN AAAA 2600::1"}, host: "a.example", want: "2600::1"},
-		{name: "any: refused IPv4, good IPv6", family: "any",
-			records: []string{"a.example. 60 IN AAAA 2600::2", "a.example. 60 IN A 10.0.0.1"},
-			host:    "a.example", want: "2600::2"},
-		{name: "ipv6 leaves IPv4 alone", family: "ipv6",
-			records: []string{"a.example. 60 IN A 93.184.216.34", "a.example. 60 IN AAAA 2600::2"},
-			host:    "a.example", want: "2600::2"},
-		{name: "ipv4 leaves IPv6 alone", family: "ipv4", records: []string{"a.example. 60 IN AAAA 2600::2"},
-			host: "a.example", wantErr: ErrNoHost},
-		{name: "IPv4-mapped AAAA is IPv4", family: "any",
-			records: []string{"a.example. 60 IN AAAA ::ffff:93.184.216.34"}, host: "a.example",
-			want: "93.184.216.34"},
-		{name: "IPv4-mapped AAAA hides nothing", family: "any",
-			records: []string{"a.example. 60 IN AAAA ::ffff:127.0.0.1"}, host: "a.example",
-			wantErr: ErrRefused},
-		{name: "refused ones are dropped", records: []string{"a.example. 60 IN A 10.1.2.3",
-			"a.example. 60 IN A 93.184.216.34"}, host: "a.example", want: "93.184.216.34"},
-		{name: "all refused", family: "any", records: []string{"a.example. 60 IN A 169.254.169.254",
-			"a.example. 60 IN AAAA ::1"}, host: "a.example", wantErr: ErrRefused},
-		{name: "allowed network", allow: "10.0.0.0/8", records: []string{"a.example. 60 IN A 10.1.2.3"},
-			host: "a.example", want: "10.1.2.3"},
-		{name: "NXDOMAIN", records: []string{soa}, host: "a.example", wantErr: ErrNoHost},
-		{name: "no addresses", family: "any", records: []string{soa, "a.example. 60 IN TXT x"},
-			host: "a.example", wantErr: ErrNoHost},
-		{name: "no addresses, no SOA", family: "any", records: []string{"a.example. 60 IN TXT x"},
-			host: "a.example", wantErr: ErrNoHost},
-		{name: "alias", records: chain(1), host: "c0.example", want: "93.184.216.34"},
-		{name: "eight aliases", records: chain(8), host: "c0.example", want: "93.184.216.34"},
-		{name: "nine aliases", records: chain(9), host: "c0.example", wantErr: ErrNoHost},
-		{name: "alias loop", records: []string{"a.example. 60 IN CNAME b.example.",
-			"b.example. 60 IN CNAME a.example."}, host: "a.example", wantErr: ErrNoHost},
-		{name: "alias of itself", records: []string{"a.example. 60 IN CNAME a.example."}, host: "a.example",
-			wantErr: ErrNoHost},
-		{name: "alias of nothing", records: []string{soa, "a.example. 60 IN CNAME b.example."},
-			host: "a.example", wantErr: ErrNoHost},
-	}
-	for _, tt := range tests {
+	for _, tt := range lookupTests {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := patient(serve(t, zone(tt.records...)))
 			if tt.family != "" {

@@ -9,76 +9,79 @@ import (
 	"unicode/utf16"
 )
 
+// parseTests has files of robots.txt, and which targets they allow and forbid.
+var parseTests = []struct {
+	name      string
+	file      string
+	agent     string // "": foobot
+	allowed   string // targets, separated by spaces
+	forbidden string
+}{
+	{name: "version in the file", file: "User-agent: foobot/1.2\nDisallow: /x", forbidden: "/x",
+		allowed: "/y"},
+	{name: "words in the file", file: "User-agent: foobot the great\nDisallow: /x", forbidden: "/x"},
+	{name: "star glued to a name in the file", file: "User-agent: foobot*\nDisallow: /x",
+		forbidden: "/x"},
+	{name: "names with digits are whole", file: "User-agent: MJ12bot\nDisallow: /x", agent: "MJ13bot",
+		allowed: "/x"},
+	{name: "names with dots are whole", file: "User-agent: archive.org_bot\nDisallow: /x",
+		agent: "archive", allowed: "/x"},
+	{name: "star and a comment", file: "User-agent: * # all\nDisallow: /x", forbidden: "/x"},
+	{name: "star and a word", file: "User-agent: * bots\nDisallow: /x", forbidden: "/x"},
+	{name: "star glued to a word", file: "User-agent: *bot\nDisallow: /x", allowed: "/x"},
+	{name: "agent with spaces before", file: "User-agent: foobot\nDisallow: /x", agent: "  FooBot/2",
+		forbidden: "/x"},
+	{name: "agent without a token", file: "User-agent:\nDisallow: /x\n\nUser-agent: *\nDisallow: /y",
+		agent: "(x)", allowed: "/x", forbidden: "/y"},
+	{name: "agent named star", file: "User-agent: *\nDisallow: /x", agent: "*", forbidden: "/x"},
+	{name: "own group with an empty rule",
+		file: "User-agent: foobot\nDisallow:\nUser-agent: *\nDisallow: /", allowed: "/x"},
+	{name: "own group without rules",
+		file: "User-agent: *\nDisallow: /\n\nUser-agent: foobot\n", allowed: "/x"},
+	{name: "the last group lacks rules, the one before is closed",
+		file: "User-agent: *\nDisallow: /x\nUser-agent: foobot\n", allowed: "/x"},
+	{name: "rule without a slash ends the list of agents",
+		file: "User-agent: foobot\nDisallow: x\nUser-agent: *\nDisallow: /x", allowed: "/x"},
+	{name: "other records do not",
+		file: "User-agent: foobot\nNoindex: /a\nHost: h\nUser-agent: b\nDisallow: /x", forbidden: "/x"},
+	{name: "own groups are merged around others",
+		file: "User-agent: foobot\nDisallow: /a\nUser-agent: *\nDisallow: /b\nUser-agent: " +
+			"FOOBOT\nDisallow: /c", forbidden: "/a /c", allowed: "/b"},
+	{name: "misspelt",
+		file: "useragent: foobot\nDISALOW: /a\ndissalow: /b\n" +
+			"diasllow: /c\ndisallaw: /d\nAllow : /a/b",
+		forbidden: "/a /b /c /d", allowed: "/a/b"},
+	{name: "user agent in two words", file: "User Agent: foobot\nDisallow: /x", forbidden: "/x"},
+	{name: "longer keys are others",
+		file: "User-agent: foobot\nDisallowed: /x\nallow-x: /x\nadisallow: /x", allowed: "/x"},
+	{name: "no colon, colon in the value", file: "User-agent foobot\nDisallow /x:y", forbidden: "/x:y",
+		allowed: "/x"},
+	{name: "no colon, two values", file: "User-agent: foobot\nDisallow /x /y", allowed: "/x /y"},
+	{name: "no colon, no value", file: "User-agent: foobot\nDisallow\nDisallow: /x", forbidden: "/x"},
+	{name: "all line ends", file: "User-agent: foobot\r\nDisallow: /a\rDisallow: /b\n\r\nDisallow: /c",
+		forbidden: "/a /b /c"},
+	{name: "NUL around", file: "\x00User-agent: foobot\x00\nDisallow: /x\x00", forbidden: "/x /xy"},
+	{name: "NUL in a key", file: "User-agent: foobot\nDis\x00allow: /x\nDisallow: /y", forbidden: "/y",
+		allowed: "/x"},
+	{name: "bytes that are no UTF-8", file: "User-agent: foobot\nDisallow: /caf\xe9",
+		forbidden: "/caf%E9", allowed: "/caf%C3%A9"},
+	{name: "mark in the middle is a bad line",
+		file: "User-agent: foobot\n\xef\xbb\xbfDisallow: /x\nDisallow: /y", allowed: "/x",
+		forbidden: "/y"},
+	{name: "UTF-16, little end first", file: utf16File(binary.LittleEndian,
+		"User-agent: foobot\nDisallow: /ツ"), forbidden: "/%E3%83%84", allowed: "/x"},
+	{name: "UTF-16, big end first", file: utf16File(binary.BigEndian,
+		"User-agent: foobot\nDisallow: /x") + "\x00", forbidden: "/x"},
+	{name: "rules of full URLs match nothing", file: "User-agent: *\nDisallow: http://example.com/x",
+		allowed: "/x"},
+	{name: "encoded slash first matches nothing", file: "User-agent: *\nDisallow: %2Fx",
+		allowed: "/x /%2Fx"},
+	{name: "equivalent rules tie though written otherwise",
+		file: "User-agent: *\nDisallow: /ツ\nAllow: /%e3%83%84", allowed: "/%E3%83%84"},
+}
+
 func TestParse(t *testing.T) {
-	for _, tc := range []struct {
-		name      string
-		file      string
-		agent     string // "": foobot
-		allowed   string // targets, separated by spaces
-		forbidden string
-	}{
-		{name: "version in the file", file: "User-agent: foobot/1.2\nDisallow: /x", forbidden: "/x",
-			allowed: "/y"},
-		{name: "words in the file", file: "User-agent: foobot the great\nDisallow: /x", forbidden: "/x"},
-		{name: "star glued to a name in the file", file: "User-agent: foobot*\nDisallow: /x",
-			forbidden: "/x"},
-		{name: "names with digits are whole", file: "User-agent: MJ12bot\nDisallow: /x", agent: "MJ13bot",
-			allowed: "/x"},
-		{name: "names with dots are whole", file: "User-agent: archive.org_bot\nDisallow: /x",
-			agent: "archive", allowed: "/x"},
-		{name: "star and a comment", file: "User-agent: * # all\nDisallow: /x", forbidden: "/x"},
-		{name: "star and a word", file: "User-agent: * bots\nDisallow: /x", forbidden: "/x"},
-		{name: "star glued to a word", file: "User-agent: *bot\nDisallow: /x", allowed: "/x"},
-		{name: "agent with spaces before", file: "User-agent: foobot\nDisallow: /x", agent: "  FooBot/2",
-			forbidden: "/x"},
-		{name: "agent without a token", file: "User-agent:\nDisallow: /x\n\nUser-agent: *\nDisallow: /y",
-			agent: "(x)", allowed: "/x", forbidden: "/y"},
-		{name: "agent named star", file: "User-agent: *\nDisallow: /x", agent: "*", forbidden: "/x"},
-		{name: "own group with an empty rule",
-			file: "User-agent: foobot\nDisallow:\nUser-agent: *\nDisallow: /", allowed: "/x"},
-		{name: "own group without rules",
-			file: "User-agent: *\nDisallow: /\n\nUser-agent: foobot\n", allowed: "/x"},
-		{name: "the last group lacks rules, the one before is closed",
-			file: "User-agent: *\nDisallow: /x\nUser-agent: foobot\n", allowed: "/x"},
-		{name: "rule without a slash ends the list of agents",
-			file: "User-agent: foobot\nDisallow: x\nUser-agent: *\nDisallow: /x", allowed: "/x"},
-		{name: "other records do not",
-			file: "User-agent: foobot\nNoindex: /a\nHost: h\nUser-agent: b\nDisallow: /x", forbidden: "/x"},
-		{name: "own groups are merged around others",
-			file: "User-agent: foobot\nDisallow: /a\nUser-agent: *\nDisallow: /b\nUser-agent: " +
-				"FOOBOT\nDisallow: /c", forbidden: "/a /c", allowed: "/b"},
-		{name: "misspelt",
-			file: "useragent: foobot\nDISALOW: /a\ndissalow: /b\n" +
-				"diasllow: /c\ndisallaw: /d\nAllow : /a/b",
-			forbidden: "/a /b /c /d", allowed: "/a/b"},
-		{name: "user agent in two words", file: "User Agent: foobot\nDisallow: /x", forbidden: "/x"},
-		{name: "longer keys are others",
-			file: "User-agent: foobot\nDisallowed: /x\nallow-x: /x\nadisallow: /x", allowed: "/x"},
-		{name: "no colon, colon in the value", file: "User-agent foobot\nDisallow /x:y", forbidden: "/x:y",
-			allowed: "/x"},
-		{name: "no colon, two values", file: "User-agent: foobot\nDisallow /x /y", allowed: "/x /y"},
-		{name: "no colon, no value", file: "User-agent: foobot\nDisallow\nDisallow: /x", forbidden: "/x"},
-		{name: "all line ends", file: "User-agent: foobot\r\nDisallow: /a\rDisallow: /b\n\r\nDisallow: /c",
-			forbidden: "/a /b /c"},
-		{name: "NUL around", file: "\x00User-agent: foobot\x00\nDisallow: /x\x00", forbidden: "/x /xy"},
-		{name: "NUL in a key", file: "User-agent: foobot\nDis\x00allow: /x\nDisallow: /y", forbidden: "/y",
-			allowed: "/x"},
-		{name: "bytes that are no UTF-8", file: "User-agent: foobot\nDisallow: /caf\xe9",
-			forbidden: "/caf%E9", allowed: "/caf%C3%A9"},
-		{name: "mark in the middle is a bad line",
-			file: "User-agent: foobot\n\xef\xbb\xbfDisallow: /x\nDisallow: /y", allowed: "/x",
-			forbidden: "/y"},
-		{name: "UTF-16, little end first", file: utf16File(binary.LittleEndian,
-			"User-agent: foobot\nDisallow: /ツ"), forbidden: "/%E3%83%84", allowed: "/x"},
-		{name: "UTF-16, big end first", file: utf16File(binary.BigEndian,
-			"User-agent: foobot\nDisallow: /x") + "\x00", forbidden: "/x"},
-		{name: "rules of full URLs match nothing", file: "User-agent: *\nDisallow: http://example.com/x",
-			allowed: "/x"},
-		{name: "encoded slash first matches nothing", file: "User-agent: *\nDisallow: %2Fx",
-			allowed: "/x /%2Fx"},
-		{name: "equivalent rules tie though written otherwise",
-			file: "User-agent: *\nDisallow: /ツ\nAllow: /%e3%83%84", allowed: "/%E3%83%84"},
-	} {
+	for _, tc := range parseTests {
 		t.Run(tc.name, func(t *testing.T) {
 			if tc.agent == "" {
 				tc.agent = "foobot"
