@@ -7,6 +7,7 @@ import * as tables from "./tables.js";
 import * as hosts from "./hosts.js";
 import * as host from "./host.js";
 import * as crawls from "./crawls.js";
+import * as page from "./page.js";
 import * as shared from "./shared.js";
 
 let stream = null; // null: the page is hidden
@@ -189,6 +190,7 @@ function start() {
   charts.start();
   host.start();
   crawls.start();
+  page.start();
   hosts.start(host.explain);
   tables.start();
   $("pause").addEventListener("click", () => {
