@@ -85,6 +85,7 @@ func (s *Slots) summary(now time.Duration, groupID uint32) SlotSummary {
 // SlotView is a slot in use.
 type SlotView struct {
 	Slot           uint32
+	Group          string // the name of its group, or the address that this is
 	Addr           netip.Addr
 	Hosts          []string
 	Queued, Active int           // documents in the slot: not at a spider, and at one
@@ -111,7 +112,7 @@ func (s *Slots) Slot(now time.Duration, n uint32, hosts int) (v SlotView, ok boo
 	}
 	g := s.groups.At(id)
 	v = SlotView{
-		Slot: n, Addr: s.addr(g.members.head), Active: int(g.sent),
+		Slot: n, Group: s.Group(id).Name(), Addr: s.addr(g.members.head), Active: int(g.sent),
 		Queued: max(0, min(int(g.docs), s.cfg.Len)-int(g.sent)), Held: int(g.docs),
 		Gap: s.Group(id).Gap(),
 	}

@@ -199,6 +199,22 @@ func TestNeighboursOfTroubledSites(t *testing.T) {
 	run(4, 0)
 }
 
+// slotGroups returns the groups of the slots, of which there is at least one soon.
+func slotGroups(t *testing.T, d *daemon) (groups []string) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); len(groups) == 0; time.Sleep(20 * time.Millisecond) {
+		_, text := d.ask("GET", "/api/slots", "")
+		var page struct{ Slots []struct{ Group string } }
+		if err := json.Unmarshal([]byte(text), &page); err != nil || time.Now().After(deadline) {
+			t.Fatalf("%v; slots %s", err, text)
+		}
+		for _, s := range page.Slots {
+			groups = append(groups, s.Group)
+		}
+	}
+	return groups
+}
+
 // TestSharedNetworkOverSockets crawls 60 sites on a shared network. Each look-up gives one of 32
 // addresses. Never are more than 20 requests open, or more than 50 a second sent; no site has two
 // open, or more than five a second.
@@ -220,15 +236,21 @@ func TestSharedNetworkOverSockets(t *testing.T) {
 	}
 	put(t, d, sites, port, 0, 3)
 	go sp.work(t, d.spiders)
+	groups := slotGroups(t, d)
 	untilDone(t, d, len(sites)*3)
 	sp.check(t)
+	for _, group := range groups {
+		if !strings.HasSuffix(group, ".test") {
+			t.Errorf("a slot has the group %s; want a site", group)
+		}
+	}
 	for _, site := range sites {
 		if n := sp.fetched(site); n != 3 {
 			t.Errorf("%s: %d pages; want 3", site, n)
 		}
 	}
 	if resp, text := d.ask("GET", "/api/hosts/n1.test", ""); resp.StatusCode != 200 ||
-		!strings.Contains(text, `"address":{"name":"127.0.0.0/24"`) {
+		!strings.Contains(text, `"address":{"name":"127.0.0.0/24"`) || !strings.Contains(text, `"group":"n1.test"`) {
 		t.Errorf("/api/hosts/n1.test: %d %s; want the shared network", resp.StatusCode, text)
 	}
 }

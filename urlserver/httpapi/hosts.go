@@ -24,7 +24,7 @@ const (
 // host is the answer of /api/hosts/{host}. Times are RFC 3339 or null.
 type host struct {
 	Host         string     `json:"host"`
-	Group        *string    `json:"group"` // its IP, or its group's name; null: not resolved
+	Group        *string    `json:"group"` // its group's name, itself on a shared network, or its IP; null: not resolved
 	Slot         *int       `json:"slot"`  // null: in none
 	Queued       int        `json:"queued"`
 	InFlight     int        `json:"in_flight"`
@@ -88,7 +88,11 @@ func (s *Server) hostOf(name string, x engine.Explanation) host {
 	}
 	h.lastFetch = h.Fetched.lastFetch
 	if x.Addr.IsValid() {
-		group := cmp.Or(x.Group, x.Addr.String())
+		group := x.Addr.String()
+		if x.Address.Level == hostslots.NetworkLevel {
+			group = name
+		}
+		group = cmp.Or(x.Group, group)
 		h.Group = &group
 	}
 	if x.Rule != "" {
@@ -211,7 +215,7 @@ func (s *Server) slotsOf(views []hostslots.SlotView) []slot {
 	slots := make([]slot, 0, len(views))
 	for _, v := range views {
 		slots = append(slots, slot{
-			Slot: v.Slot, Group: v.Addr.String(), Hosts: append([]string{}, v.Hosts...),
+			Slot: v.Slot, Group: v.Group, Hosts: append([]string{}, v.Hosts...),
 			Queued: v.Queued, Active: v.Active, NextSend: s.moment(v.Next), Gap: seconds(v.Gap),
 			HeldBy: heldBy(v.HeldBy),
 		})

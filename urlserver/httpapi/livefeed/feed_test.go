@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,7 +54,7 @@ func (f *fake) SlotsNumbered(_ context.Context, numbers []uint32,
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, n := range numbers {
-		views = append(views, hostslots.SlotView{Slot: n, Addr: netip.MustParseAddr("192.0.2.1"),
+		views = append(views, hostslots.SlotView{Slot: n, Group: "192.0.2.1",
 			Gap: f.slots[n].Gap})
 	}
 	return views, nil

@@ -103,7 +103,7 @@ func (f *Feed) describe(ctx context.Context, list []topEntry) ([]Slot, error) {
 	slots := make([]Slot, 0, len(views))
 	for _, v := range views {
 		s := Slot{
-			Slot: v.Slot, Group: v.Addr.String(), Hosts: append([]string{}, v.Hosts...), Held: v.Held,
+			Slot: v.Slot, Group: v.Group, Hosts: append([]string{}, v.Hosts...), Held: v.Held,
 			Queued: v.Queued, Active: v.Active, Gap: float64(v.Gap.Milliseconds()) / 1e3,
 		}
 		if v.Next > 0 {
