@@ -9,13 +9,16 @@ import (
 	"urlserver/docindex/internal/ndjson"
 )
 
+// lineSize is about the length of an outcome's line without its texts.
+const lineSize = len(`{"doc_id":"","url":"","outcome":"done","status":200,"attempts":1,"at":"2026-01-02T03:04:05Z"}`) + 1
+
 // Outcomes is [docindex.Source.Outcomes]. The error is docindex.ErrUnwanted if the index answers
 // that it wants none; any other means that it took none. A call may have any number of outcomes.
 func (c *Client) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
 	if o.Len() == 0 {
 		return nil
 	}
-	var body []byte
+	body := make([]byte, 0, o.Size()+o.Len()*lineSize)
 	for i := range o.Len() {
 		out := o.At(i)
 		body = ndjson.AppendOutcome(body, ndjson.Outcome{

@@ -195,12 +195,10 @@ func (q *quarantine) has(id []byte, since time.Duration) bool {
 	return q.find(maphash.Bytes(q.seed, id)) != 0
 }
 
+// add notes that a document has ended. One that is there already has two entries: the later one
+// counts.
 func (q *quarantine) add(id []byte, now time.Duration) {
 	hash := maphash.Bytes(q.seed, id)
-	if n := q.find(hash); n != 0 {
-		q.byHash.Remove(uint32(hash), n)
-		q.ended.At(n).hash = 0 // stays in line, found no longer
-	}
 	n := q.ended.New()
 	*q.ended.At(n) = ended{hash: hash, at: now}
 	q.byHash.Add(uint32(hash), n)
@@ -220,9 +218,7 @@ func (q *quarantine) drop(since time.Duration) {
 		if d.at > since {
 			return
 		}
-		if d.hash != 0 {
-			q.byHash.Remove(uint32(d.hash), n)
-		}
+		q.byHash.Remove(uint32(d.hash), n)
 		q.oldest = d.next
 		if d.next == 0 {
 			q.newest = 0
