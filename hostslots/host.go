@@ -20,6 +20,9 @@ func (h Host) record() *host { return h.s.hosts.At(h.id) }
 // Name returns the host's name, which must not be changed.
 func (h Host) Name() []byte { return h.s.hostName(h.id) }
 
+// Hash returns a hash of the host's name. It differs from daemon to daemon.
+func (h Host) Hash() uint32 { return h.record().hash }
+
 // Docs returns the number of documents held for the host, those at spiders included.
 func (h Host) Docs() int { return int(h.record().docs) }
 

@@ -27,7 +27,6 @@ type outcomes struct {
 func newOutcomes() outcomes {
 	return outcomes{
 		quarantine:      newQuarantine(),
-		byHost:          hostTable{seed: maphash.MakeSeed()},
 		returnOnTurn:    map[uint32]struct{}{},
 		returnOnArrival: map[string]struct{}{},
 		cancelOnReturn:  map[uint32]docindex.Kind{},

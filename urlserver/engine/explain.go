@@ -52,7 +52,7 @@ func (e *Engine) Explain(name []byte) (x Explanation, known bool) {
 		return x, false
 	}
 	x = Explanation{HostView: e.slots.Host(id).View(), Now: e.now}
-	counters := e.outcomes.byHost.look(id, name)
+	counters := e.outcomes.byHost.look(id, e.slots.Host(id).Hash())
 	x.Fetched = counters.view()
 	e.slots.Host(id).Origins(func(o uint32) { x.Robots = e.robots.entry(o).Entry })
 	x.Sitemaps = e.sitemaps(id)

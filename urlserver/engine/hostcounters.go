@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"hash/maphash"
 	"time"
 
 	"urlserver/docindex"
@@ -32,7 +31,8 @@ func (f *Fetched) Done() (n uint64) {
 
 // hostCounters counts what came back of one host. It has 64 bytes and no pointers.
 type hostCounters struct {
-	name    uint64        // hash of the host's name: the slots give numbers of forgotten hosts to others
+	host    uint32        // hash of the host's name: the slots give numbers of forgotten hosts to others
+	used    bool          // something came back
 	took    time.Duration // of all fetches that ended with DONE
 	errorAt time.Duration
 	classes [hostClasses]uint32
@@ -46,14 +46,11 @@ type hostCounters struct {
 const countersChunk = 1 << 12
 
 // hostTable has the counters of all hosts by the slots' host number, in chunks that never move.
-type hostTable struct {
-	seed   maphash.Seed
-	chunks [][]hostCounters
-}
+type hostTable struct{ chunks [][]hostCounters }
 
 // at returns the counters of a host and makes room for them. They begin at zero if the number was
-// another host's before.
-func (t *hostTable) at(id uint32, name []byte) *hostCounters {
+// another host's before. hash is that of the host's name.
+func (t *hostTable) at(id, hash uint32) *hostCounters {
 	for int(id/countersChunk) >= len(t.chunks) {
 		t.chunks = append(t.chunks, nil)
 	}
@@ -62,18 +59,18 @@ func (t *hostTable) at(id uint32, name []byte) *hostCounters {
 		*chunk = make([]hostCounters, countersChunk)
 	}
 	f := &(*chunk)[id%countersChunk]
-	if hash := maphash.Bytes(t.seed, name); f.name != hash {
-		*f = hostCounters{name: hash}
+	if !f.used || f.host != hash {
+		*f = hostCounters{host: hash, used: true}
 	}
 	return f
 }
 
 // look returns the counters of a host; zero ones if nothing came back of it.
-func (t *hostTable) look(id uint32, name []byte) (f hostCounters) {
+func (t *hostTable) look(id, hash uint32) (f hostCounters) {
 	if n := int(id / countersChunk); n < len(t.chunks) && t.chunks[n] != nil {
 		f = t.chunks[n][id%countersChunk]
 	}
-	if f.name != 0 && f.name != maphash.Bytes(t.seed, name) {
+	if f.host != hash {
 		return hostCounters{}
 	}
 	return f
@@ -85,7 +82,7 @@ func (e *Engine) countOutcome(host uint32, o *docindex.Outcome) {
 	if int(class) >= hostClasses {
 		return // that says nothing of the host
 	}
-	f := e.outcomes.byHost.at(host, e.slots.Host(host).Name())
+	f := e.outcomes.byHost.at(host, e.slots.Host(host).Hash())
 	f.took += o.Took
 	if f.classes[class]+1 != 0 {
 		f.classes[class]++

@@ -59,18 +59,19 @@ func TestWhatCameBackOfAHost(t *testing.T) {
 // TestFiguresOfANumberThatIsAnothers: the slots give the numbers of forgotten hosts to others,
 // which begin at zero.
 func TestFiguresOfANumberThatIsAnothers(t *testing.T) {
+	const hashA, hashB, hashC = 5, 6, 7
 	e := New(configs.Default(), Options{})
-	e.outcomes.byHost.at(7, []byte("a.test")).classes[docindex.Class2xx] = 5
-	if f := e.outcomes.byHost.look(7, []byte("b.test")); f != (hostCounters{}) {
+	e.outcomes.byHost.at(7, hashA).classes[docindex.Class2xx] = 5
+	if f := e.outcomes.byHost.look(7, hashB); f != (hostCounters{}) {
 		t.Errorf("b.test has what came back of a.test: %+v", f)
 	}
-	if f := e.outcomes.byHost.look(7, []byte("a.test")); f.classes[docindex.Class2xx] != 5 {
+	if f := e.outcomes.byHost.look(7, hashA); f.classes[docindex.Class2xx] != 5 {
 		t.Errorf("a.test: %+v", f)
 	}
-	if f := e.outcomes.byHost.at(7, []byte("b.test")); f.classes != ([hostClasses]uint32{}) {
+	if f := e.outcomes.byHost.at(7, hashB); f.classes != ([hostClasses]uint32{}) {
 		t.Errorf("b.test begins with %+v", f)
 	}
-	if f := e.outcomes.byHost.look(1<<20, []byte("c.test")); f != (hostCounters{}) {
+	if f := e.outcomes.byHost.look(1<<20, hashC); f != (hostCounters{}) {
 		t.Errorf("a host that nothing came back of: %+v", f)
 	}
 }

@@ -64,7 +64,7 @@ const hostsStep = 1024
 func (e *Engine) WalkHosts(w *HostWalk) (more bool) {
 	w.next = e.slots.Hosts(w.next, hostsStep, func(id uint32) {
 		w.All++
-		h, f := e.slots.Host(id).Summary(), e.outcomes.byHost.look(id, e.slots.Host(id).Name())
+		h, f := e.slots.Host(id).Summary(), e.outcomes.byHost.look(id, e.slots.Host(id).Hash())
 		if w.wants(&h, &f) {
 			w.Matched++
 			w.keep(&h, &f)
