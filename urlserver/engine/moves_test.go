@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/netip"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	"urlserver/configs"
-	"urlserver/protocol"
 	"urlserver/reservation"
 	"urlserver/reservation/memory"
 )
@@ -91,22 +89,7 @@ func (s *sharing) step(now time.Duration, gives bool) (addrs []netip.Addr) {
 		s.e.Step(nil)
 		s.reserve()
 	}
-	out := bytes.Clone(s.e.Output(s.spider, nil))
-	if out == nil {
-		return nil
-	}
-	s.e.Written(s.spider)
-	for line := range bytes.Lines(out) {
-		f, err := protocol.ParseFetch(bytes.TrimSpace(line))
-		if err != nil {
-			s.Fatal(err)
-		}
-		addrs = append(addrs, f.Addr)
-		trans, _ := protocol.ParseTrans(f.Trans)
-		s.e.Lines(s.spider, []Line{{Status: protocol.Status{Trans: trans, Verb: protocol.Done, Code: 200,
-			HasStatus: true}}})
-	}
-	return addrs
+	return endAll(s.T, s.e, s.spider)
 }
 
 // TestHostMovesForAllDaemons has several daemons with documents of one host, in turns of half a
