@@ -3,6 +3,8 @@ package spider
 import (
 	"bufio"
 	"encoding/json"
+	"encoding/xml"
+	"errors"
 	"io"
 	"mime"
 	"net/http"
@@ -57,6 +59,10 @@ func linksOf(a answer, agent string) linkSet {
 		media, _, _ := mime.ParseMediaType(a.header.Get("Content-Type"))
 		s := sitemap{links: &c, own: a.url}
 		c.set.fault = s.read(decode(a.header, a.body, maxSitemap+1), media)
+		_, syntax := errors.AsType[*xml.SyntaxError](c.set.fault)
+		if a.cut == cutLength && s.urls > 0 && (c.set.fault == nil || syntax) {
+			c.set.fault = errSitemapBody
+		}
 		return c.set
 	}
 	base := p.baseURL(a.url)

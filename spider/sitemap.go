@@ -27,6 +27,7 @@ const (
 
 var (
 	errSitemapLong   = errors.New("it has more than 50 MiB, unpacked")
+	errSitemapBody   = errors.New("it has more than 10 MiB, as sent")
 	errSitemapURLs   = errors.New("it has more than 50,000 URLs")
 	errSitemapToken  = errors.New("a tag or text in it has more than 1 MiB")
 	errSitemapDepth  = errors.New("its elements are nested more than 100 deep")
