@@ -11,7 +11,7 @@ import (
 func isLive(key string) bool {
 	table, _, _ := strings.Cut(key, ".")
 	switch table {
-	case "leftover", "politeness", "vhosts", "robots":
+	case "leftover", "crawl", "politeness", "vhosts", "robots":
 		return true
 	}
 	return slices.Contains([]string{

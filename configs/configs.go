@@ -39,6 +39,7 @@ type Config struct {
 
 	Spider      Spider
 	Leftover    Leftover
+	Crawl       CrawlTurns
 	Politeness  Politeness
 	VHosts      VHosts
 	DocIndex    DocIndex
@@ -71,6 +72,11 @@ type Spider struct {
 // Leftover bounds what found no place in a slot.
 type Leftover struct {
 	Max int // documents
+}
+
+// CrawlTurns is in which order the doc index hands out documents.
+type CrawlTurns struct {
+	Budget int // pages that a registered domain of a crawl has in a round; 0: any number
 }
 
 // Politeness is what holds beside Req_Host_Per_Sec.

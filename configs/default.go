@@ -16,6 +16,7 @@ func Default() Config {
 		Spider: Spider{Listen: "127.0.0.1:4101", MaxInFlight: 10_000, MaxAttempts: 3,
 			MaxFetch: time.Hour},
 		Leftover: Leftover{Max: 1_000_000},
+		Crawl:    CrawlTurns{Budget: 1000},
 		Politeness: Politeness{MaxDelay: 5 * time.Minute, Patience: time.Minute,
 			SharedNetworks: SharedBuiltin},
 		VHosts:      VHosts{RejectOver: 256},

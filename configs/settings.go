@@ -120,6 +120,7 @@ func spiderSettings() []setting {
 func politenessSettings() []setting {
 	return []setting{
 		at("leftover.max", live, integer(1, 1_000_000_000), func(c *Config) *int { return &c.Leftover.Max }),
+		at("crawl.budget", live, integer(0, 1_000_000_000), func(c *Config) *int { return &c.Crawl.Budget }),
 		at("politeness.delay_factor", live, number(0, 1000),
 			func(c *Config) *float64 { return &c.Politeness.DelayFactor }),
 		at("politeness.max_delay", live, span(0, day),

@@ -6,7 +6,8 @@ import (
 )
 
 // CrawlKeeper keeps a text for each crawl ID, as durably as the documents: what a crawl was told of
-// itself, such as its scope. The store does not read it.
+// itself, such as its scope. A store reads the weight of its turns, if it heeds that, and nothing
+// else.
 type CrawlKeeper interface {
 	// SetCrawlSettings sets the text of a crawl ID; an empty text removes it. It fails with
 	// ErrTooManyCrawls, changing nothing.

@@ -133,6 +133,10 @@ type Hooks interface {
 	// asks next. The store may call rules while it holds locks, until the next SetHostRules.
 	SetHostRules(rules func(host []byte) HostRule)
 
+	// SetBudget sets how many pages of a registered domain a crawl hands out in a round before
+	// other domains of the crawl go first; 0: any number. docindex/redis has no budgets.
+	SetBudget(pages int)
+
 	// SetAddresses makes URL Frontier clients keep the pace of sites and addresses, in queues whose
 	// key is the host; nil: they do not. A queue is given out when its site and its address may be
 	// asked. It is open there while clients have URLs of it. Each URL that is given out puts off

@@ -7,10 +7,11 @@ import "time"
 type Wait struct {
 	Rule  WaitRule
 	Crawl string        // of the queue
-	Count uint64        // URLs that are in transit, or the limit that is reached
+	Count uint64        // URLs that are in transit, the limit that is reached, or pages
+	Round uint32        // of the domain's budget, from 1 on
 	Gap   time.Duration // the delay, or the gap between two requests
 	Level WaitLevel     // of WaitAddress and WaitAddressInUse: which of the two holds the queue back
-	Name  string        // of that site, address or shared network
+	Name  string        // of that site, address or shared network, or the registered domain
 	Sites string        // the sites that made the address back off; "": it does not
 }
 
@@ -54,4 +55,5 @@ const (
 	WaitAddress                           // Gap is kept between two requests at the Level; Count queues wait there
 	WaitAddressInUse                      // clients have URLs of as many queues at the Level as may be open
 	WaitInactive                          // URL Frontier clients are given nothing (SetActive)
+	WaitOverBudget                        // others go before the domain Name: Round begins after Count pages of Crawl
 )

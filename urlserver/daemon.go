@@ -164,6 +164,7 @@ func (d *Daemon) configureStore(cfg *configs.Config) {
 	slowest := min(cfg.AddressPace().PerSec, cfg.SitePace().PerSec)
 	d.parts.Store.SetSlotGap(time.Duration(float64(time.Second) / slowest))
 	d.parts.Store.SetHostRules(rulesByName(cfg))
+	d.parts.Store.SetBudget(cfg.Crawl.Budget)
 	if !cfg.Frontier.Addresses {
 		d.parts.Store.SetAddresses(nil)
 		return

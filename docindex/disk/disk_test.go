@@ -30,6 +30,10 @@ func TestStore(t *testing.T) {
 	indextest.Run(t, func(t *testing.T) docindex.Store { return open(t, t.TempDir(), disk.None) })
 }
 
+func TestBudgets(t *testing.T) {
+	indextest.RunBudgets(t, func(t *testing.T) docindex.Store { return open(t, t.TempDir(), disk.None) })
+}
+
 // TestPackedReopened opens the store anew in each state of its documents, and after their crawl was
 // stopped.
 func TestPackedReopened(t *testing.T) {

@@ -15,3 +15,7 @@ func TestMemory(t *testing.T) {
 func TestMemoryCrawls(t *testing.T) {
 	indextest.RunCrawls(t, func(*testing.T) docindex.Store { return memory.New() })
 }
+
+func TestMemoryBudgets(t *testing.T) {
+	indextest.RunBudgets(t, func(*testing.T) docindex.Store { return memory.New() })
+}

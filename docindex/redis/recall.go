@@ -24,6 +24,9 @@ func (s *Store) SetSlotGap(gap time.Duration) { s.gap.Store(gap.Milliseconds()) 
 // SetHostRules is [docindex.Hooks.SetHostRules].
 func (s *Store) SetHostRules(of func(host []byte) docindex.HostRule) { s.rules.Store(&of) }
 
+// SetBudget is [docindex.Hooks.SetBudget]. This store has no budgets.
+func (s *Store) SetBudget(int) {}
+
 // barred reports whether a rule keeps a host's URLs from calls.
 func (s *Store) barred(host string) bool {
 	of := s.rules.Load()

@@ -13,7 +13,7 @@ func TestEveryKindHasWords(t *testing.T) {
 			t.Errorf("kind %d has no words", kind)
 		}
 	}
-	for rule := docindex.NoWait + 1; rule <= docindex.WaitInactive; rule++ {
+	for rule := docindex.NoWait + 1; rule <= docindex.WaitOverBudget; rule++ {
 		if Wait(&docindex.Wait{Rule: rule}, "") == "" {
 			t.Errorf("rule %d of the doc index has no words", rule)
 		}
@@ -76,6 +76,11 @@ func TestAvailable(t *testing.T) {
 			Rule: docindex.WaitAddressInUse, Level: docindex.NetworkWait, Name: "net"}}, "",
 			"clients of the URL Frontier have URLs of as many queues at the shared network net " +
 				"as may be open there"},
+		{"over its budget", docindex.Availability{NotBefore: at, Wait: docindex.Wait{
+			Rule: docindex.WaitOverBudget, Crawl: "books", Name: "a.test", Round: 3, Count: 4000}}, "",
+			"its domain a.test in crawl \"books\" is over its budget: round 3, again after about 4000 pages " +
+				"of other domains, or when those have nothing due (crawl.budget); " +
+				"at the pace of late that is about 2026-01-02T03:04:05Z"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := Available(&c.a, c.rule).String(); got != c.want {

@@ -15,6 +15,8 @@ func Available(t *docindex.Availability, rule string) Reason {
 	switch {
 	case text == "":
 		return Reason{}
+	case t.Wait.Rule == docindex.WaitOverBudget && !t.NotBefore.IsZero():
+		return Reason{Kind: OverBudget, Until: t.NotBefore, By: text}
 	case t.Open || t.NotBefore.IsZero():
 		return Reason{Kind: InIndex, By: text}
 	}
@@ -49,6 +51,9 @@ func Wait(w *docindex.Wait, rule string) string {
 		return fmt.Sprintf("one at a time, by the delay of its queue%s, %v (SetDelay)", queue, w.Gap)
 	case docindex.WaitQueueDelay:
 		return fmt.Sprintf("the delay of its queue%s, %v (SetDelay)", queue, w.Gap)
+	case docindex.WaitOverBudget:
+		return fmt.Sprintf("its domain %s%s is over its budget: round %d, again after about %d pages "+
+			"of other domains, or when those have nothing due (crawl.budget)", w.Name, queue, w.Round, w.Count)
 	case docindex.WaitPassedOver:
 		return fmt.Sprintf(
 			"nothing of its queue%s could be given a moment ago: all were on hosts that "+

@@ -110,6 +110,7 @@ const (
 	BlockedAndUnknown
 	DelayedAndUnknown // Args[0]: the operator's delay
 	InIndex           // By: a rule of the doc index
+	OverBudget        // By: a rule of the doc index
 	IndexFailed       // By: the error
 	ComesNext
 	ClientsWait // By: a rule of the doc index
@@ -233,6 +234,7 @@ var words = [kinds]string{
 	BlockedAndUnknown: "blocked by the operator until {until}; no document of it is known",
 	DelayedAndUnknown: "no document of it is known; the operator's delay of {0} will hold for what comes",
 	InIndex:           "{by}",
+	OverBudget:        "{by}; at the pace of late that is about {until}",
 	IndexFailed:       "the doc index failed: {by}",
 	ComesNext:         "due now; it comes with the next request to the doc index",
 	ClientsWait:       "to clients of the URL Frontier: {by}",

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"urlserver/docindex"
@@ -42,6 +43,13 @@ func (c Contract) SetHostRules(rules func(host []byte) docindex.HostRule) {
 	defer c.b.Mu.Unlock()
 	c.b.Sched.SetRules(rules)
 	c.b.RefreshLocked()
+}
+
+// SetBudget is [docindex.Hooks.SetBudget].
+func (c Contract) SetBudget(pages int) {
+	c.b.Mu.Lock()
+	defer c.b.Mu.Unlock()
+	c.b.Sched.SetBudget(uint32(min(pages, math.MaxUint32)))
 }
 
 // SetAddresses is [docindex.Hooks.SetAddresses].

@@ -3,6 +3,7 @@ package embedded
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"maps"
 
 	"urlserver/docindex"
@@ -23,9 +24,10 @@ func (b *Base) CheckCrawlSettingsLocked(crawl string, text []byte) error {
 	return nil
 }
 
-// SetCrawlSettingsLocked notes the settings of a crawl. It copies text.
+// SetCrawlSettingsLocked notes the settings of a crawl. It copies text, of which it reads the weight.
 func (b *Base) SetCrawlSettingsLocked(crawl string, text []byte) {
 	b.settings.changes++
+	b.setWeightLocked(crawl, text)
 	if len(text) == 0 {
 		delete(b.settings.texts, crawl)
 		return
@@ -34,6 +36,17 @@ func (b *Base) SetCrawlSettingsLocked(crawl string, text []byte) {
 		b.settings.texts = map[string][]byte{}
 	}
 	b.settings.texts[crawl] = bytes.Clone(text)
+}
+
+// setWeightLocked gives a crawl the weight that its settings name. What cannot be read has the usual
+// one.
+func (b *Base) setWeightLocked(crawl string, text []byte) {
+	if crawl == docindex.DefaultCrawl {
+		crawl = ""
+	}
+	var settings struct{ Weight float64 }
+	_ = json.Unmarshal(text, &settings)
+	b.Sched.SetWeight(crawl, settings.Weight)
 }
 
 // CrawlSettings is [docindex.CrawlKeeper.CrawlSettings].

@@ -109,6 +109,7 @@ var waitRules = [...]docindex.WaitRule{
 	queuesched.AddressUnknown: docindex.WaitAddressUnknown,
 	queuesched.AddressPaced:   docindex.WaitAddress,
 	queuesched.AddressInUse:   docindex.WaitAddressInUse,
+	queuesched.OverBudget:     docindex.WaitOverBudget,
 }
 
 // wait fills in the values that belong to the reason.
@@ -137,6 +138,9 @@ func (f *earliest) wait(d *queuesched.Scheduler, l *docindex.HostStatus, now int
 		w.Gap = ms(d.SlotGap())
 	case queuesched.AddressPaced, queuesched.AddressInUse:
 		w = d.AddressWait(f.id, now)
+	case queuesched.OverBudget:
+		b := d.BudgetOf(f.id, now)
+		w.Crawl, w.Name, w.Round, w.Count = d.Crawl(f.id), b.Domain, b.Round, b.Left
 	case queuesched.QueueDelayOut:
 		w.Crawl, w.Gap = d.Crawl(f.id), ms(delay)
 	case queuesched.QueueDelayed:

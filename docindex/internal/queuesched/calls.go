@@ -1,5 +1,7 @@
 package queuesched
 
+import "time"
+
 // Call is one GetURLs call of a client. BeginCall makes it.
 type Call struct {
 	no    uint32
@@ -18,7 +20,7 @@ func (d *Scheduler) BeginCall(crawlID []byte, all bool, max uint32) Call {
 		d.calls = 1
 	}
 	c, ok := d.crawlNo[string(crawlID)]
-	if max == 0 || max == ready {
+	if max == 0 || max >= own {
 		max = ready
 	}
 	call := Call{no: d.calls, crawl: c, one: !all, none: !all && !ok, max: max}
@@ -42,31 +44,72 @@ func (d *Scheduler) NextForCall(c *Call, now int64) uint32 {
 	if c.one {
 		return d.nextOf(c, c.crawl, now)
 	}
-	for tries := len(d.activeCrawls); tries > 0 && len(d.activeCrawls) > 0; tries-- {
-		d.crawlTurn = (d.crawlTurn + 1) % len(d.activeCrawls)
-		if id := d.nextOf(c, d.activeCrawls[d.crawlTurn], now); id != 0 {
-			return id
-		}
-	}
-	return 0
+	return d.nextForAnyCrawl(c, now)
 }
 
 func (d *Scheduler) nextOf(c *Call, crawl uint32, now int64) uint32 {
-	l := &d.crawls[crawl].ready
-	for l.next != 0 {
+	if id := d.nextOverrun(c, crawl, true, now); id != 0 {
+		return id
+	}
+	l := &d.crawls[crawl].rings[FrontierConsumer]
+	for moved := 0; l.next != 0; {
 		id := l.next
 		q := d.queues.At(id)
 		if q.callID == c.no {
 			break // once round
 		}
 		switch {
+		case moved < maxSetAside && d.setAside(id, FrontierConsumer):
+			moved++
 		case q.count[InTransit] >= c.max:
 			d.capQueue(id, c.max)
 		case d.takeAddress(id, now):
 			return d.begin(id, c)
 		}
 	}
-	return d.nextCapped(c, l, now)
+	if id := d.nextCapped(c, l, now); id != 0 {
+		return id
+	}
+	return d.nextOverrun(c, crawl, false, now)
+}
+
+// aside is a domain that has nothing for a call, with its turn.
+type aside struct {
+	no   uint32
+	turn time.Duration
+}
+
+// nextOverrun looks for a queue of the domains that overran their budget, the domain whose turn is
+// next first. due: only of those whose turn it is by now.
+func (d *Scheduler) nextOverrun(c *Call, crawl uint32, due bool, now int64) (id uint32) {
+	of := &d.crawls[crawl]
+	if of.overruns == nil {
+		return 0
+	}
+	order := &of.overruns.order[FrontierConsumer]
+	d.aside = d.aside[:0]
+	for found := false; !found; {
+		if id = of.firstOverrun(FrontierConsumer, due); id == 0 {
+			break
+		}
+		switch q := d.queues.At(id); {
+		case q.callID == c.no: // once round
+			no := d.domains.at(q.domain).own
+			d.aside = append(d.aside, aside{no, order.Due(no)})
+			order.Remove(no)
+		case q.count[InTransit] >= c.max:
+			d.capQueue(id, c.max)
+		case d.takeAddress(id, now):
+			found = true
+		}
+	}
+	for _, one := range d.aside {
+		order.Set(one.no, one.turn)
+	}
+	if id != 0 {
+		d.begin(id, c)
+	}
+	return id
 }
 
 // nextCapped looks for a queue in the rings that calls with lower limits have set aside, the lowest
@@ -113,7 +156,7 @@ func (d *Scheduler) ServeQueue(c *Call, id uint32, now int64) bool {
 	}
 	if q.count[InTransit] >= c.max {
 		// other calls may wait for it under a higher limit
-		if q.link[FrontierConsumer].level == ready || q.link[FrontierConsumer].level < c.max {
+		if q.link[FrontierConsumer].level >= own || q.link[FrontierConsumer].level < c.max {
 			d.capQueue(id, c.max)
 		}
 		return false
@@ -164,15 +207,34 @@ func (d *Scheduler) EndServing(c *Call, id uint32, gave bool, now int64) {
 // ring until EndTurn or Skip. Queues on rejected hosts, and on hosts of which the other one has
 // URLs, are skipped; they keep their turn when EndRound is called.
 func (d *Scheduler) NextForSlots(consumer Consumer) uint32 {
-	for d.slotRings.next != 0 {
-		id := d.slotRings.next
+	for {
+		crawl, ok := d.turns[SlotConsumer].next()
+		if !ok {
+			return 0
+		}
+		id := d.nextOfCrawl(crawl)
 		q := d.queues.At(id)
 		if q.flags&anyHost != 0 || !d.rejected(q.host) && !d.hosts.at(q.host).outElsewhere(consumer) {
 			return id
 		}
 		d.Skip(id)
 	}
-	return 0
+}
+
+// nextOfCrawl returns the next queue for the slots of a crawl that has one.
+func (d *Scheduler) nextOfCrawl(crawl uint32) uint32 {
+	c := &d.crawls[crawl]
+	if id := c.firstOverrun(SlotConsumer, true); id != 0 {
+		return id
+	}
+	l := &c.rings[SlotConsumer]
+	for moved := 0; moved < maxSetAside && l.next != 0 && d.setAside(l.next, SlotConsumer); {
+		moved++
+	}
+	if l.next != 0 {
+		return l.next
+	}
+	return c.firstOverrun(SlotConsumer, false)
 }
 
 // Skip leaves a queue out of this round.
@@ -185,8 +247,8 @@ func (d *Scheduler) Skip(id uint32) {
 func (d *Scheduler) EndTurn(id uint32, due, now int64) {
 	q := d.queues.At(id)
 	q.due = due
-	if q.link[SlotConsumer].level != 0 && d.slotRings.next == id {
-		d.slotRings.next = q.link[SlotConsumer].after
+	if q.link[SlotConsumer].level != 0 && d.firstOf(q, SlotConsumer) == id {
+		d.setFirstOf(q, SlotConsumer, q.link[SlotConsumer].after)
 	}
 	d.Refresh(id, now)
 }
@@ -196,8 +258,8 @@ func (d *Scheduler) EndRound(now int64) {
 	for i := len(d.skipped) - 1; i >= 0; i-- {
 		id := d.skipped[i]
 		d.place(id, SlotConsumer, now)
-		if d.queues.At(id).link[SlotConsumer].level != 0 {
-			d.slotRings.next = id
+		if q := d.queues.At(id); q.link[SlotConsumer].level != 0 {
+			d.setFirstOf(q, SlotConsumer, id)
 		}
 	}
 	d.skipped = d.skipped[:0]

@@ -31,6 +31,7 @@ func (d *Scheduler) change(id uint32, s State, by int) {
 	if is := q.active(); is != was {
 		c.Active += step(is)
 		d.total.Active += step(is)
+		d.countActive(q, is)
 	}
 }
 

@@ -263,6 +263,7 @@ func (h *host) outElsewhere(consumer Consumer) bool {
 func (d *Scheduler) CountOut(id uint32, name []byte, consumer Consumer, now int64) {
 	q := d.queues.At(id)
 	q.out[consumer.queueSide()]++
+	d.charge(q, consumer.queueSide(), now)
 	if no := d.addresses.number(id); no != 0 && consumer == FrontierConsumer {
 		d.addresses.table.Gave(no, now+1) // now is rounded down
 	}

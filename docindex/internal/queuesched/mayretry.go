@@ -1,5 +1,7 @@
 package queuesched
 
+import "time"
+
 // MayRetry reports whether a call that found nothing should wait: a queue that it wants is busy
 // with another call and may be served again right after it, or has as many URLs in transit as the
 // call allows. onReady is called when such a queue may be served.
@@ -17,16 +19,16 @@ func (d *Scheduler) MayRetryAny(c *Call) bool {
 	case d.crawlGone(c):
 		return false
 	case c.one:
-		return d.crawls[c.crawl].ready.mayRetry()
+		return d.crawls[c.crawl].rings[FrontierConsumer].mayRetry()
 	case d.reservable > 0:
 		return true
 	}
-	for _, crawl := range d.activeCrawls {
-		if d.crawls[crawl].ready.mayRetry() {
-			return true
-		}
-	}
-	return false
+	held := false
+	d.turns[FrontierConsumer].order.Each(func(id uint32, _ time.Duration) bool {
+		held = d.crawls[id-1].rings[FrontierConsumer].mayRetry()
+		return !held
+	})
+	return held
 }
 
 // MayRetryQueue is MayRetry for one queue.
@@ -44,7 +46,7 @@ func (d *Scheduler) startServing(q *queue) {
 	q.flags |= serving
 	if d.delayOf(q) == 0 {
 		q.flags |= reservable
-		d.crawls[q.crawl].ready.reservable++
+		d.crawls[q.crawl].rings[FrontierConsumer].reservable++
 		d.reservable++
 	}
 }
@@ -52,7 +54,7 @@ func (d *Scheduler) startServing(q *queue) {
 // stopServing reverses startServing.
 func (d *Scheduler) stopServing(q *queue) {
 	if q.flags&reservable != 0 {
-		d.crawls[q.crawl].ready.reservable--
+		d.crawls[q.crawl].rings[FrontierConsumer].reservable--
 		d.reservable--
 	}
 	q.flags &^= serving | reservable

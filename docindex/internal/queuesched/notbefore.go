@@ -27,14 +27,21 @@ const (
 	AddressUnknown               // its host is being looked up, or a rule blocks the address
 	AddressPaced                 // its address has a pace
 	AddressInUse                 // clients have URLs of other queues at its address
+	OverBudget                   // its domain overran its budget, and others go first
 )
 
 // NotBefore returns when a queue may be served to a consumer, as far as the queue and the host that
-// its key names go, and the reason why not before. Never says that some event has to come first.
+// its key names go, and the reason why not before. Never says that some event has to come first. A
+// queue whose domain is over its budget may be served before if no other may.
 func (d *Scheduler) NotBefore(id uint32, consumer Consumer, now int64) (at int64, reason Reason) {
 	at, reason = d.notBefore(d.queues.At(id), consumer, now, false)
 	if at <= now && consumer == FrontierConsumer {
-		return d.addressWait(id, now)
+		at, reason = d.addressWait(id, now)
+	}
+	if at <= now && reason == Open {
+		if b := d.BudgetOf(id, now); b.Left > 0 {
+			return b.Next, OverBudget
+		}
 	}
 	return at, reason
 }

@@ -39,6 +39,7 @@ func (d *Scheduler) Restore(crawl, key []byte, k Persisted, now int64) uint32 {
 	}
 	if q.active() {
 		q.due = 0
+		d.countActive(q, true)
 	}
 	if q.flags&anyHost == 0 {
 		h := d.hosts.at(q.host)

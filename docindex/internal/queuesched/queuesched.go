@@ -69,6 +69,7 @@ type queue struct {
 	due      int64          // when the first scheduled URL is due
 	// URLs that were scheduled when the queue was restored, and when they count as due; see spread
 	restored    uint32
+	domain      uint32
 	restoredDue int64
 	served      [2]int64 // last time, by consumer
 	blocked     int64    // until then
@@ -87,10 +88,14 @@ const (
 // link is a queue's place in one of the rings of a consumer.
 type link struct {
 	before, after uint32
-	level         uint32 // 0: in no ring; ready: in the ready ring; else set aside until it has fewer URLs in transit
+	level         uint32 // 0: in no ring; ready, own: see there; else set aside until it has fewer URLs in transit
 }
 
-const ready = math.MaxUint32
+// Levels of links.
+const (
+	ready = math.MaxUint32 // in the ready ring
+	own   = ready - 1      // in the ring of its domain, which overran its budget
+)
 
 // Scheduler has all queues and hosts. Use New.
 type Scheduler struct {
@@ -102,18 +107,21 @@ type Scheduler struct {
 	crawlNo map[string]uint32
 	unused  []uint32 // unused numbers of crawls
 	hosts   hosts
+	domains domains
 	preset  map[name]Settings // of queues that do not exist yet
 
 	addresses hostAddresses
 
-	wait         [2]timeheap.Heap // queues by the time when they may be served; a Duration is ms since 1970
-	slotRings    readyRings       // of all crawls
-	activeCrawls []uint32         // crawls with a queue in their rings
-	crawlTurn    int              // in activeCrawls
-	calls        uint32           // the number of the last call
-	skipped      []uint32
-	reservable   int // queues with that flag
-	onReady      func()
+	wait       [2]timeheap.Heap   // queues by the time when they may be served; a Duration is ms since 1970
+	turns      [2]crawlTurns      // by consumer
+	weights    map[string]float64 // of crawl IDs, unless 1
+	budget     uint32             // pages of a domain in a round; 0: any number
+	calls      uint32             // the number of the last call
+	skipped    []uint32
+	passedOver []uint32 // crawls; see nextForAnyCrawl
+	aside      []aside  // see nextOverrun
+	reservable int      // queues with that flag
+	onReady    func()
 
 	total  Counts
 	later  later
@@ -128,9 +136,13 @@ type crawl struct {
 	name     string
 	total    Counts
 	later    later
-	ready    readyRings
-	activeAt int    // index in activeCrawls plus one; 0: not there
-	life     uint32 // counts the crawls that had its number
+	rings    [2]readyRings // by consumer
+	overruns *overruns     // nil: there were none
+	pass     [2]int64      // by consumer; see crawlTurns
+	stride   int64         // what a page adds to pass
+	pages    uint64        // that were handed out
+	domains  uint32        // registered domains with URLs scheduled or in transit
+	life     uint32        // counts the crawls that had its number
 }
 
 // Counts are of a queue, of a crawl, or of all queues.
@@ -147,9 +159,11 @@ func New(news func()) *Scheduler {
 		seed:    maphash.MakeSeed(),
 		crawlNo: map[string]uint32{},
 		preset:  map[name]Settings{},
+		weights: map[string]float64{},
 		delay:   DefaultDelay,
 	}
 	d.hosts.init(d.seed)
+	d.domains.seed = d.seed
 	return d
 }
 
@@ -199,7 +213,10 @@ func (d *Scheduler) newCrawl(crawlID string) uint32 {
 	} else {
 		d.crawls = append(d.crawls, crawl{})
 	}
-	d.crawls[c] = crawl{name: crawlID, life: d.crawls[c].life + 1}
+	d.crawls[c] = crawl{name: crawlID, life: d.crawls[c].life + 1, stride: onePage}
+	if weight, ok := d.weights[crawlID]; ok {
+		d.crawls[c].stride = strideOf(weight)
+	}
 	d.crawlNo[crawlID] = c
 	return c
 }
@@ -214,6 +231,7 @@ func (d *Scheduler) newQueue(c uint32, key []byte, now int64) uint32 {
 	h := d.hosts.at(q.host)
 	q.hostNext, h.queues = h.queues, id
 	d.byKey.Add(d.hash(c, key), id)
+	d.joinDomain(id)
 	d.total.Queues++
 	d.crawls[c].total.Queues++
 	n := name{d.crawls[c].name, string(key)}
@@ -236,10 +254,12 @@ func (d *Scheduler) Drop(id uint32) {
 	q.flags |= gone
 	q.due = Never
 	d.uncount(q)
+	d.leaveDomain(id)
 	c := &d.crawls[q.crawl]
 	if c.total.Queues--; c.total.Queues == 0 {
 		delete(d.crawlNo, c.name)
 		d.dropLater(c)
+		d.dropOverruns(c)
 		d.unused = append(d.unused, q.crawl)
 	}
 	d.total.Queues--
@@ -297,7 +317,7 @@ func (d *Scheduler) AnyHost(id uint32) bool { return d.queues.At(id).flags&anyHo
 
 // Bytes returns the memory in use, without free lists.
 func (d *Scheduler) Bytes() int64 {
-	size := int64(d.names.Size()+d.hosts.names.Size()) +
+	size := int64(d.names.Size()+d.hosts.names.Size()) + d.domains.bytes() +
 		int64(d.queues.Len())*(queueBytes+hashindex.EntryBytes) +
 		int64(d.hosts.list.Len())*(hostBytes+hashindex.EntryBytes)
 	if d.addresses.of != nil {

@@ -112,10 +112,7 @@ type readyRings struct {
 }
 
 func (d *Scheduler) ringsOf(q *queue, consumer Consumer) *readyRings {
-	if consumer == SlotConsumer {
-		return &d.slotRings
-	}
-	return &d.crawls[q.crawl].ready
+	return &d.crawls[q.crawl].rings[consumer]
 }
 
 // join puts a queue at the end of a ring, unless it is in one already.
@@ -128,9 +125,8 @@ func (d *Scheduler) join(id uint32, consumer Consumer, level uint32) {
 	if consumer == FrontierConsumer {
 		d.onReady()
 	}
-	if l := d.ringsOf(q, consumer); l.add(1) == 1 && consumer == FrontierConsumer {
-		d.activeCrawls = append(d.activeCrawls, q.crawl)
-		d.crawls[q.crawl].activeAt = len(d.activeCrawls)
+	if l := d.ringsOf(q, consumer); l.add(1) == 1 {
+		d.turns[consumer].begin(q.crawl, &d.crawls[q.crawl].pass[consumer])
 	}
 }
 
@@ -139,9 +135,22 @@ func (l *readyRings) add(n int) int {
 	return l.count
 }
 
-// insert puts a queue that is in no ring at the end of one.
+// insert puts a queue that is in no ring at the end of one. If its domain overran its budget, the
+// ring of the domain is its ready ring.
 func (d *Scheduler) insert(id uint32, consumer Consumer, level uint32) {
 	q := d.queues.At(id)
+	if no := d.ownRing(q); level == ready && no != 0 {
+		c := &d.crawls[q.crawl]
+		o := &c.overruns.list[no]
+		q.link[consumer].level = own
+		o.rings[consumer] = d.append(o.rings[consumer], id, consumer)
+		o.queues[consumer]++
+		c.overruns.queues[consumer]++
+		if o.queues[consumer] == 1 {
+			c.orderOverrun(no)
+		}
+		return
+	}
 	l := d.ringsOf(q, consumer)
 	q.link[consumer].level = level
 	l.setFirst(level, d.append(l.first(level), id, consumer))
@@ -153,6 +162,23 @@ func (l *readyRings) first(level uint32) uint32 {
 		return l.next
 	}
 	return l.capped[level]
+}
+
+// firstOf returns the first queue of the ring that a queue is in.
+func (d *Scheduler) firstOf(q *queue, consumer Consumer) uint32 {
+	if q.link[consumer].level == own {
+		return d.crawls[q.crawl].overruns.list[d.domains.at(q.domain).own].rings[consumer]
+	}
+	return d.ringsOf(q, consumer).first(q.link[consumer].level)
+}
+
+// setFirstOf makes a queue the first of the ring that q is in; 0: q was the last one there.
+func (d *Scheduler) setFirstOf(q *queue, consumer Consumer, id uint32) {
+	if q.link[consumer].level == own {
+		d.crawls[q.crawl].overruns.list[d.domains.at(q.domain).own].rings[consumer] = id
+		return
+	}
+	d.ringsOf(q, consumer).setFirst(q.link[consumer].level, id)
 }
 
 func (l *readyRings) setFirst(level, id uint32) {
@@ -191,8 +217,8 @@ func (d *Scheduler) leave(id uint32, consumer Consumer) {
 		return
 	}
 	d.unlink(id, consumer)
-	if d.ringsOf(q, consumer).add(-1) == 0 && consumer == FrontierConsumer {
-		d.removeActiveCrawl(q.crawl)
+	if d.ringsOf(q, consumer).add(-1) == 0 {
+		d.turns[consumer].end(q.crawl)
 	}
 }
 
@@ -200,33 +226,31 @@ func (d *Scheduler) leave(id uint32, consumer Consumer) {
 func (d *Scheduler) unlink(id uint32, consumer Consumer) {
 	q := d.queues.At(id)
 	a := q.link[consumer]
+	switch {
+	case a.after == id:
+		d.setFirstOf(q, consumer, 0)
+	case d.firstOf(q, consumer) == id:
+		d.setFirstOf(q, consumer, a.after)
+	}
+	if a.after != id {
+		d.queues.At(a.before).link[consumer].after = a.after
+		d.queues.At(a.after).link[consumer].before = a.before
+	}
 	q.link[consumer] = link{}
-	l := d.ringsOf(q, consumer)
-	if a.after == id {
-		l.setFirst(a.level, 0)
-		return
+	if a.level == own {
+		c, no := &d.crawls[q.crawl], d.domains.at(q.domain).own
+		c.overruns.queues[consumer]--
+		if c.overruns.list[no].queues[consumer]--; c.overruns.list[no].queues[consumer] == 0 {
+			c.orderOverrun(no)
+		}
 	}
-	d.queues.At(a.before).link[consumer].after = a.after
-	d.queues.At(a.after).link[consumer].before = a.before
-	if l.first(a.level) == id {
-		l.setFirst(a.level, a.after)
-	}
-}
-
-func (d *Scheduler) removeActiveCrawl(c uint32) {
-	i := d.crawls[c].activeAt - 1
-	last := d.activeCrawls[len(d.activeCrawls)-1]
-	d.activeCrawls[i] = last
-	d.crawls[last].activeAt = i + 1
-	d.activeCrawls = d.activeCrawls[:len(d.activeCrawls)-1]
-	d.crawls[c].activeAt = 0
 }
 
 // uncapQueue removes a queue that was set aside once it has fewer URLs in transit. place then puts
 // it where it belongs.
 func (d *Scheduler) uncapQueue(id uint32) {
 	q := d.queues.At(id)
-	if level := q.link[FrontierConsumer].level; level != 0 && level != ready && q.count[InTransit] < level {
+	if level := q.link[FrontierConsumer].level; level != 0 && level < own && q.count[InTransit] < level {
 		d.leave(id, FrontierConsumer)
 	}
 }

@@ -1,0 +1,271 @@
+package indextest
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"testing"
+
+	"urlserver/docindex"
+)
+
+// RunBudgets runs the suite of stores that have budgets of domains and turns of crawls.
+func RunBudgets(t *testing.T, open func(t *testing.T) docindex.Store) {
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, func(t *testing.T) docindex.Store)
+	}{
+		{"a domain of generated names", spamDomain},
+		{"a budget is told", toldBudget},
+		{"nobody waits for nothing", onlyOverBudget},
+		{"a big crawl and a small one", fairCrawls},
+		{"clients serve crawls in turn", fairCalls},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.test(t, open) })
+	}
+}
+
+// web is honest sites, and a domain that 99 of 100 links go to. Each second the slots fetch so many
+// pages as they can, at most one of each host.
+type web struct {
+	t       *testing.T
+	s       docindex.Store
+	sites   int // honest
+	names   int // generated, at most
+	links   int // of a page; all but one of them to generated names
+	perTick int // pages a second
+
+	spam int // names generated so far
+	next int // number of the next honest page
+}
+
+// scale is the part of the full size that tests have.
+func scale() int {
+	if os.Getenv("DOCINDEX_10M") != "" { // by hand: it takes minutes
+		return 1
+	}
+	return 10
+}
+
+func newWeb(t *testing.T, s docindex.Store, links int) *web {
+	w := &web{t: t, s: s, sites: 1000 / scale(), names: 1_000_000 / scale(), links: links, perTick: 500 / scale()}
+	var p docindex.Puts
+	for range 3 {
+		for site := range w.sites {
+			w.honest(&p, site)
+		}
+	}
+	w.put(&p)
+	return w
+}
+
+func (w *web) honest(p *docindex.Puts, site int) {
+	w.next++
+	w.add(p, fmt.Appendf(nil, "http://www.site-%d.example/%d", site, w.next))
+}
+
+func (w *web) add(p *docindex.Puts, url []byte) {
+	if err := p.Add(docindex.Put{URL: url}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *web) put(p *docindex.Puts) {
+	if _, err := w.s.Put(w.t.Context(), p); err != nil {
+		w.t.Fatal(err)
+	}
+	p.Reset()
+}
+
+// second fetches for a second and returns how many honest pages were among it, and how many others.
+func (w *web) second() (honest, others int) {
+	b := take(w.t, w.s, w.perTick)
+	var p docindex.Puts
+	var o docindex.Outcomes
+	seen := map[string]bool{}
+	for i := range b.Len() {
+		c := b.At(i)
+		host := string(docindex.HostOf(c.URL))
+		if o.Add(docindex.Outcome{DocID: c.DocID, URL: c.URL, Status: 200, Attempts: 1}); seen[host] {
+			w.t.Fatalf("%s comes twice in a second", host)
+		}
+		seen[host] = true
+		site := -1
+		if _, err := fmt.Sscanf(host, "www.site-%d.example", &site); err == nil {
+			honest++
+			w.honest(&p, site)
+		} else {
+			others++
+		}
+		for range min(w.links-1, w.names-w.spam) {
+			w.spam++
+			w.add(&p, fmt.Appendf(nil, "http://n%d.trap.example/", w.spam))
+		}
+	}
+	if err := w.s.Outcomes(w.t.Context(), &o); err != nil {
+		w.t.Fatal(err)
+	}
+	w.put(&p)
+	return honest, others
+}
+
+// run fetches for some time and returns how many honest pages that brings.
+func (w *web) run(seconds int) (honest int) {
+	for range seconds {
+		n, others := w.second()
+		if honest += n; n+others < w.perTick {
+			w.t.Fatalf("%d pages in a second, of %d that could be fetched", n+others, w.perTick)
+		}
+	}
+	return honest
+}
+
+// spamDomain: honest sites are fetched as they are without a domain of generated names beside them.
+func spamDomain(t *testing.T, open func(t *testing.T) docindex.Store) {
+	seconds := 3600 / scale()
+	run := func(budget, links int) int {
+		s := open(t)
+		s.SetBudget(budget)
+		return newWeb(t, s, links).run(seconds)
+	}
+	alone := run(1000/scale(), 1)
+	if got := run(1000/scale(), 100); got < alone*95/100 {
+		t.Errorf("%d honest pages beside a domain of generated names; want 95 %% of %d", got, alone)
+	} else {
+		t.Logf("%d honest pages of %d", got, alone)
+	}
+	if got := run(0, 100); got > alone/2 {
+		t.Errorf("%d honest pages of %d without budgets: the test shows nothing", got, alone)
+	}
+}
+
+// onlyOverBudget: a crawl goes on where all domains are over their budgets, and where one is alone.
+func onlyOverBudget(t *testing.T, open func(t *testing.T) docindex.Store) {
+	s := open(t)
+	s.SetBudget(10)
+	n := 0
+	for i := range 300 {
+		put(t, s, urls(fmt.Sprintf("http://h%d.a.example/", i), fmt.Sprintf("http://h%d.b.example/", i))...)
+		n += 2
+	}
+	put(t, s, urls("http://c.example/")...)
+	for got := 0; got < n+1; got += 7 {
+		b := take(t, s, 7)
+		if b.Len() != min(7, n+1-got) {
+			t.Fatalf("%d documents after %d; want 7", b.Len(), got)
+		}
+		end(t, s, b)
+	}
+}
+
+// toldBudget: the status of a host says that its domain is over its budget.
+func toldBudget(t *testing.T, open func(t *testing.T) docindex.Store) {
+	s := open(t)
+	s.SetBudget(10)
+	for i := range 100 {
+		put(t, s, urls(fmt.Sprintf("http://h%d.a.example/", i))...)
+	}
+	for i := range 5 {
+		put(t, s, urls(fmt.Sprintf("http://b%d.example/1", i), fmt.Sprintf("http://b%d.example/2", i))...)
+	}
+	wait := func() docindex.Wait {
+		l, err := s.HostStatus(t.Context(), []byte("h99.a.example"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l.AtSlots.Wait
+	}
+	if w := wait(); w != (docindex.Wait{}) {
+		t.Errorf("at first it waits: %+v", w)
+	}
+	end(t, s, take(t, s, 10))
+	want := docindex.Wait{Rule: docindex.WaitOverBudget, Crawl: "DEFAULT", Name: "a.example", Round: 2, Count: 50}
+	if w := wait(); w.Rule != want.Rule || w.Name != want.Name || w.Round != 2 || w.Count != want.Count {
+		t.Errorf("it waits: %+v; want %+v", w, want)
+	}
+	end(t, s, take(t, s, 3))
+	if w := wait(); w.Rule != want.Rule || w.Count != want.Count-3 {
+		t.Errorf("three pages later it waits: %+v", w)
+	}
+	s.SetBudget(0)
+	if w := wait(); w != (docindex.Wait{}) {
+		t.Errorf("without budgets it waits: %+v", w)
+	}
+}
+
+// twoCrawls fills a big crawl, of many hosts, and a small one, of ten.
+func twoCrawls(t *testing.T, s docindex.Store, pages int) {
+	var p docindex.Puts
+	add := func(crawl, host string, page int) {
+		url := fmt.Appendf(nil, "http://%s/%d", host, page)
+		if err := p.Add(docindex.Put{URL: url, Crawl: []byte(crawl)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 100_000 / scale() {
+		add("big", fmt.Sprintf("b%d.example", i), 0)
+	}
+	for i := range pages {
+		add("small", fmt.Sprintf("s%d.example", i%10), i)
+	}
+	if _, err := s.Put(t.Context(), &p); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// jain is Jain's index of what two crawls have had by their weights: 1 is fair (Jain, Chiu, Hawe
+// 1984).
+func jain(x, y float64) float64 { return math.Pow(x+y, 2) / (2 * (x*x + y*y)) }
+
+func fairCrawls(t *testing.T, open func(t *testing.T) docindex.Store) {
+	for _, weight := range []float64{1, 4, 0.25} {
+		s := open(t)
+		text := fmt.Appendf(nil, `{"weight":%v}`, weight)
+		if err := s.SetCrawlSettings(t.Context(), "small", text); err != nil {
+			t.Fatal(err)
+		}
+		twoCrawls(t, s, 2000)
+		n := map[string]float64{}
+		for range 200 {
+			b := take(t, s, 10)
+			for i := range b.Len() {
+				n[string(b.At(i).Crawl)]++
+			}
+			end(t, s, b)
+		}
+		if j := jain(n["big"], n["small"]/weight); j < 0.99 || n["big"]+n["small"] != 2000 {
+			t.Errorf("with weight %v: %v, Jain's index %.4f; want 0.99", weight, n, j)
+		}
+	}
+}
+
+// fairCalls has clients be served one URL a queue. The queues have no delay.
+func fairCalls(t *testing.T, open func(t *testing.T) docindex.Store) {
+	s := open(t)
+	set(t, s, docindex.SetDelay, "", 0)
+	twoCrawls(t, s, 2000)
+	n := map[string]float64{}
+	one := any
+	one.PerQueue, one.MaxQueues = 1, 5
+	for range 200 {
+		var done docindex.Puts
+		err := s.Serve(t.Context(), one, func(h *docindex.Served) (err error) {
+			for i := 0; i < h.Len() && err == nil; i++ {
+				p := h.At(i)
+				n[string(p.Crawl)]++
+				p.Update, p.Due = true, docindex.Never
+				err = done.Add(p)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Put(t.Context(), &done); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if j := jain(n["big"], n["small"]); j < 0.99 || n["big"]+n["small"] != 1000 {
+		t.Errorf("%v, Jain's index %.4f; want 0.99", n, j)
+	}
+}

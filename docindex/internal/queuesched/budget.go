@@ -1,0 +1,245 @@
+package queuesched
+
+import (
+	"time"
+
+	"urlserver/internal/container/timeheap"
+)
+
+// A round of a domain is the time in which a crawl hands out budget pages of it. Within its budget a
+// domain takes turns as if there were no budgets: each of its queues has a turn. A domain overruns if
+// the other domains of its crawl that have work have had less than half as many pages meanwhile, on
+// average. Then it waits until they have had as many: that ends the round. Each time that it
+// overruns again the length of its next round doubles, up to maxStretch. A round in which it does not
+// overrun halves the length again. (BEAST, in IRLbot: Scaling to 6 Billion Pages and Beyond, 2008.)
+//
+// Nobody waits for nothing: if all that a crawl may serve is of domains that wait, the one whose next
+// round is nearest begins it at once.
+
+// maxStretch is how many times a round doubles.
+const maxStretch = 6
+
+// overrun is a domain that has overrun its budget. Its queues are in rings of their own, so that it
+// costs O(log n) to let all of them wait, or go.
+type overrun struct {
+	domain uint32    // 0: unused
+	rings  [2]uint32 // by consumer
+	queues [2]int    // in them
+	round  uint32    // times that it overran, less the rounds in which it did not
+	next   uint64    // pages of the crawl with which its next round begins; 0: it has a round
+	wait   uint64    // pages from its overrun to next
+	since  int64     // ms; when it overran
+}
+
+// overruns has the domains of a crawl that have overrun their budget.
+type overruns struct {
+	list   []overrun // by number, from 1 on
+	unused []uint32
+	order  [2]timeheap.Heap // those with queues in their ring, by pages of the crawl with which they go
+	queues [2]int           // in all the rings
+}
+
+// SetBudget sets how many pages a domain has in a round; 0: any number. Rounds begin with it.
+func (d *Scheduler) SetBudget(pages uint32) {
+	d.budget = pages
+	for i := range d.crawls {
+		c := &d.crawls[i]
+		if c.overruns == nil {
+			continue
+		}
+		for no := 1; no < len(c.overruns.list); no++ {
+			if o := &c.overruns.list[no]; o.domain != 0 {
+				d.domains.at(o.domain).beginRound(c)
+				o.round, o.next = 0, 0
+				c.orderOverrun(uint32(no))
+			}
+		}
+	}
+}
+
+// beginRound begins a round with the crawl's next page.
+func (one *domain) beginRound(c *crawl) { one.used, one.begun = 0, c.pages-one.pages }
+
+// charge counts a page that is handed out to a consumer.
+func (d *Scheduler) charge(q *queue, consumer Consumer, now int64) {
+	c, one := &d.crawls[q.crawl], d.domains.at(q.domain)
+	d.turns[consumer].charge(q.crawl, &c.pass[consumer], c.stride)
+	waits := one.own != 0 && !c.beginOverrun(one, consumer)
+	c.pages++
+	one.pages++
+	if one.used++; one.used >= d.budget && d.budget > 0 && !waits {
+		d.endRound(q, now)
+	}
+	if one.own != 0 {
+		c.orderOverrun(one.own)
+	}
+}
+
+// beginOverrun begins the next round of a domain that waits for it; false: it still waits, and a
+// page of it goes out of turn. Rounds in which it had nothing to hand out count as such in which it
+// did not overrun.
+func (c *crawl) beginOverrun(one *domain, consumer Consumer) bool {
+	o := &c.overruns.list[one.own]
+	switch {
+	case o.next == 0:
+		return true
+	case c.pages < o.next && c.rings[consumer].count > c.overruns.queues[consumer]:
+		return false
+	}
+	if c.pages > o.next {
+		o.round -= uint32(min(uint64(o.round), (c.pages-o.next)/o.wait))
+	}
+	o.next = 0
+	one.beginRound(c)
+	return true
+}
+
+// endRound ends the round of the domain of a queue, which has had its budget.
+func (d *Scheduler) endRound(q *queue, now int64) {
+	c, one := &d.crawls[q.crawl], d.domains.at(q.domain)
+	others := c.pages - one.pages - one.begun
+	round := uint32(0)
+	if one.own != 0 {
+		round = c.overruns.list[one.own].round
+	}
+	length := uint64(d.budget) * uint64(max(c.domains, 1)-1) << min(round, maxStretch)
+	if 2*others >= length {
+		one.beginRound(c)
+		if round > 0 {
+			c.overruns.list[one.own].round--
+		}
+		return
+	}
+	if one.own == 0 {
+		one.own = c.newOverrun(q.domain)
+	}
+	o := &c.overruns.list[one.own]
+	o.round, o.wait, o.since = round+1, length-others, now
+	o.next = c.pages + o.wait
+}
+
+func (c *crawl) newOverrun(domain uint32) (no uint32) {
+	if c.overruns == nil {
+		c.overruns = &overruns{list: make([]overrun, 1)}
+	}
+	all := c.overruns
+	if n := len(all.unused); n > 0 {
+		no, all.unused = all.unused[n-1], all.unused[:n-1]
+	} else {
+		no = uint32(len(all.list))
+		all.list = append(all.list, overrun{})
+	}
+	all.list[no] = overrun{domain: domain}
+	return no
+}
+
+// endOverrun makes a domain with empty rings, which overruns no more, one like all others.
+func (d *Scheduler) endOverrun(c *crawl, no uint32) {
+	one := d.domains.at(c.overruns.list[no].domain)
+	one.own = 0
+	c.overruns.list[no] = overrun{}
+	c.overruns.unused = append(c.overruns.unused, no)
+}
+
+// dropOverruns forgets the domains of a crawl without queues.
+func (d *Scheduler) dropOverruns(c *crawl) {
+	if c.overruns == nil {
+		return
+	}
+	for i := range c.overruns.list {
+		if id := c.overruns.list[i].domain; id != 0 {
+			d.domains.free(id)
+		}
+	}
+	c.overruns = nil
+}
+
+// orderOverrun puts a domain where its next turn is. In a round its queues go as often as they would
+// among all queues of the crawl.
+func (c *crawl) orderOverrun(no uint32) {
+	all := c.overruns
+	o := &all.list[no]
+	for consumer := range o.rings {
+		if o.queues[consumer] == 0 {
+			all.order[consumer].Remove(no)
+			continue
+		}
+		turn := o.next
+		if turn == 0 {
+			turn = c.pages + uint64((c.rings[consumer].count-all.queues[consumer])/o.queues[consumer])
+		}
+		all.order[consumer].Set(no, time.Duration(turn))
+	}
+}
+
+// ownRing returns the number in overruns of the domain whose ring a queue joins next; 0: the queue
+// joins the ready ring of its crawl.
+func (d *Scheduler) ownRing(q *queue) uint32 {
+	no := d.domains.at(q.domain).own
+	if no == 0 {
+		return 0
+	}
+	c := &d.crawls[q.crawl]
+	if o := &c.overruns.list[no]; o.round == 0 && o.next == 0 && o.queues == [2]int{} {
+		d.endOverrun(c, no)
+		return 0
+	}
+	return no
+}
+
+// setAside moves a queue of a domain that overran from the ready ring to the domain's; false: its
+// domain did not.
+func (d *Scheduler) setAside(id uint32, consumer Consumer) bool {
+	if d.domains.at(d.queues.At(id).domain).own == 0 {
+		return false
+	}
+	d.unlink(id, consumer)
+	d.insert(id, consumer, ready)
+	return d.queues.At(id).link[consumer].level == own
+}
+
+// maxSetAside bounds how many queues are set aside when one is looked for; the next one goes then,
+// although its domain has overrun. Each queue is set aside once after it joined the ready ring.
+const maxSetAside = 4096
+
+// firstOverrun returns the first queue of the domain whose turn is next among those that overran.
+// due: only if it is its turn by now.
+func (c *crawl) firstOverrun(consumer Consumer, due bool) uint32 {
+	if c.overruns == nil {
+		return 0
+	}
+	no, turn, ok := c.overruns.order[consumer].Min()
+	if !ok || due && uint64(turn) > c.pages {
+		return 0
+	}
+	return c.overruns.list[no].rings[consumer]
+}
+
+// Budget is how a domain of a crawl stands.
+type Budget struct {
+	Domain string
+	Pages  uint64 // that were handed out
+	Used   uint32 // of these, in this round
+	Round  uint32 // from 1 on
+	Left   uint64 // pages that the crawl hands out before the next round; 0: it is within its budget
+	Next   int64  // ms; when that will be, at the pace since it overran; Never: not known
+}
+
+// BudgetOf returns how the domain of a queue stands. It costs O(1).
+func (d *Scheduler) BudgetOf(id uint32, now int64) Budget {
+	q := d.queues.At(id)
+	c, one := &d.crawls[q.crawl], d.domains.at(q.domain)
+	b := Budget{Domain: d.domains.name(one), Pages: one.pages, Used: one.used, Round: 1}
+	if one.own == 0 {
+		return b
+	}
+	o := &c.overruns.list[one.own]
+	if b.Round = 1 + o.round; o.next <= c.pages {
+		return b
+	}
+	b.Left, b.Next = o.next-c.pages, Never
+	if had := o.wait - b.Left; had > 0 {
+		b.Next = now + int64(float64(now-o.since)*float64(b.Left)/float64(had))
+	}
+	return b
+}

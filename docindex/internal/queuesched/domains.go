@@ -1,0 +1,110 @@
+package queuesched
+
+import (
+	"cmp"
+	"hash/maphash"
+
+	"urlserver/internal/container/arena"
+	"urlserver/internal/container/hashindex"
+	"urlserver/internal/container/slab"
+	"urlserver/internal/weburl"
+)
+
+// domain is the queues of a crawl whose keys are in one registered domain.
+type domain struct {
+	name    arena.Ref
+	crawl   uint32
+	queues  uint32
+	active  uint32 // of these, those with URLs scheduled or in transit
+	own     uint32 // number in the crawl's overruns; 0: its queues take turns with all others
+	used    uint32 // pages of the round
+	pages   uint64 // pages that were handed out
+	begun   uint64 // pages of other domains of the crawl when the round began
+	nameLen uint16
+}
+
+// domains has the domains of all crawls. The zero value is ready.
+type domains struct {
+	seed   maphash.Seed
+	list   slab.Slab[domain]
+	names  arena.Arena
+	byName hashindex.Index // by crawl and name
+}
+
+// domainBytes is the size of a domain, in bytes.
+const domainBytes = 48
+
+func (s *domains) at(id uint32) *domain { return s.list.At(id) }
+
+func (s *domains) name(one *domain) string { return string(s.names.Bytes(one.name, int(one.nameLen))) }
+
+func (s *domains) bytes() int64 {
+	return int64(s.names.Size()) + int64(s.list.Len())*(domainBytes+hashindex.EntryBytes)
+}
+
+func (s *domains) hash(crawl uint32, name string) uint32 {
+	return uint32(maphash.String(s.seed, name)>>32) ^ crawl*0x9E3779B1
+}
+
+func (s *domains) find(crawl uint32, name string) uint32 {
+	return s.byName.Find(s.hash(crawl, name), func(id uint32) bool {
+		one := s.list.At(id)
+		return one.crawl == crawl && string(s.names.Bytes(one.name, int(one.nameLen))) == name
+	})
+}
+
+// open is find, and adds the domain if there is none.
+func (s *domains) open(crawl uint32, name string) uint32 {
+	if id := s.find(crawl, name); id != 0 {
+		return id
+	}
+	id := s.list.New()
+	ref, room := s.names.New(len(name))
+	copy(room, name)
+	*s.list.At(id) = domain{name: ref, nameLen: uint16(len(name)), crawl: crawl}
+	s.byName.Add(s.hash(crawl, name), id)
+	return id
+}
+
+func (s *domains) free(id uint32) {
+	one := s.list.At(id)
+	s.byName.Remove(s.hash(one.crawl, s.name(one)), id)
+	s.names.Free(one.name, int(one.nameLen))
+	s.list.Free(id)
+}
+
+// joinDomain makes a queue without URLs one of its domain.
+func (d *Scheduler) joinDomain(id uint32) {
+	q := d.queues.At(id)
+	key := string(d.Key(id))
+	q.domain = d.domains.open(q.crawl, cmp.Or(weburl.Domain(key), key)) // "." has none
+	d.domains.at(q.domain).queues++
+}
+
+// leaveDomain removes a queue that is in no ring from its domain. A domain without queues is
+// forgotten, unless it overran its budget.
+func (d *Scheduler) leaveDomain(id uint32) {
+	q := d.queues.At(id)
+	if q.active() {
+		d.countActive(q, false)
+	}
+	one := d.domains.at(q.domain)
+	if one.queues--; one.queues == 0 && one.own == 0 {
+		d.domains.free(q.domain)
+	}
+	q.domain = 0
+}
+
+// countActive counts a queue that has begun or ceased to be active, in its domain and crawl.
+func (d *Scheduler) countActive(q *queue, is bool) {
+	one, c := d.domains.at(q.domain), &d.crawls[q.crawl]
+	if !is {
+		if one.active--; one.active == 0 {
+			c.domains--
+		}
+		return
+	}
+	if one.active++; one.active == 1 {
+		c.domains++
+	}
+}
