@@ -208,6 +208,12 @@ local function allowed(h, door)
   return max(h.b or 0, after(h.t, h.d or 0))
 end
 
+-- pauseHost leaves a host alone for some ms, for clients and, as nobody knows which daemon asks it next, for slots.
+local function pauseHost(h, pause, gap)
+  h.p, h.g = max(h.p, now + pause), gap
+  if pause > 0 then h.s = max(h.s or 0, now + pause) end
+end
+
 -- Clients have h.e URLs on a host that were forgotten: nothing on it goes out until their leases end, or they report them.
 
 -- whenHost is for slots and for those that borrow, which take from the same ring: that one of them is at a host is no time to wait

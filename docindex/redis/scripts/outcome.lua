@@ -14,7 +14,7 @@ local function endOne()
     deferred[#deferred + 1] = { 'pause', doc[URL], pause, gap }
   elseif pause > 0 or gap > 0 then
     local h = host(q.h)
-    h.p, h.g = max(h.p, now + pause), gap
+    pauseHost(h, pause, gap)
     touchHost(h)
     refreshHost(h)
   end

@@ -18,7 +18,7 @@ while at < #ARGV do
   local who, door, ref, name = arg(), num(), arg(), arg()
   local h = host(name)
   if who == 'pause' then
-    h.p, h.g = max(h.p, now + door), tonumber(ref)
+    pauseHost(h, door, tonumber(ref))
     touchHost(h)
     refreshHost(h)
   elseif who == 'answer' then
