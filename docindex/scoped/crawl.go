@@ -98,7 +98,14 @@ func (c *crawl) check(url, host []byte, depth uint16, now int64) scope.Rule {
 	if c == nil || c.rules == nil {
 		return scope.InScope
 	}
-	return c.rules.Check(url, host, int(depth), now)
+	rule := c.rules.Check(url, host, int(depth), now)
+	switch {
+	case faulty(fault(rule)):
+		return scope.InScope
+	case faulty(faultRefuse) && len(url)%8 == 0:
+		return scope.Deny
+	}
+	return rule
 }
 
 // limited reports whether the number of its documents is limited.
@@ -108,7 +115,7 @@ func (c *crawl) limited() bool {
 
 // rechecked reports whether its documents are looked at before they are handed out.
 func (c *crawl) rechecked(now int64) bool {
-	return c != nil && (c.Changed || c.Stopped || c.rules != nil && c.rules.Over(now))
+	return c != nil && !faulty(faultSend) && (c.Changed || c.Stopped || c.rules != nil && c.rules.Over(now))
 }
 
 // ends returns the outcome of a stored document that is not to be fetched; ok is false for one that

@@ -39,7 +39,7 @@ func fetchedBefore(doc *docindex.Document, moment int64) bool {
 // Outcomes is [docindex.Source.Outcomes]. What it says of changes shows whether the lastmod was true
 // for which a document went out.
 func (s *Store) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
-	if err := s.Store.Outcomes(ctx, o); err != nil {
+	if err := s.complete(ctx, o); err != nil {
 		return err
 	}
 	s.sites.learn(o)

@@ -94,7 +94,8 @@ func (p place) take() bool {
 	t, s := p.c.tally, &p.c.Scope
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if s.MaxPages > 0 && t.taken >= s.MaxPages || p.domain != "" && t.domains[p.domain] >= s.MaxPagesDomain {
+	if s.MaxPages > 0 && t.taken >= s.MaxPages && !faulty(faultPages) ||
+		p.domain != "" && t.domains[p.domain] >= s.MaxPagesDomain && !faulty(faultPerDomain) {
 		return false
 	}
 	t.taken++

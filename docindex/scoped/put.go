@@ -129,6 +129,8 @@ func (b *batch) resolve(ctx context.Context) (*docindex.Puts, error) {
 			}
 			if err := put.From(page); err != nil {
 				b.refuse(i, err)
+			} else if faulty(faultVia) {
+				put.Depth = page.Depth
 			}
 		}
 		if err := b.setUnique(ctx, &put, host); err != nil {
@@ -224,7 +226,7 @@ func (b *batch) takes(
 		return true, nil
 	}
 	rule := scope.InScope
-	if !c.Stopped {
+	if !c.Stopped || faulty(faultStopped) {
 		if rule = c.check(put.URL, host, put.Depth, b.now); rule == scope.InScope {
 			return true, nil
 		}

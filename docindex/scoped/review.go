@@ -15,6 +15,8 @@ import (
 const (
 	reviewStep  = time.Second // how often ends of crawls are looked for
 	reviewBatch = 1000        // documents that are ended, recalled or scheduled together
+
+	settleMost = 5 * time.Second // how long a change waits for the review of its crawl
 )
 
 // Run looks at the stored documents of crawls whose scope has changed, until ctx ends: it ends those
@@ -25,15 +27,9 @@ func (s *Store) Run(ctx context.Context, log zerolog.Logger) {
 	defer tick.Stop()
 	for {
 		_ = s.ready(ctx)
-		s.noteEnds()
-		for _, id := range s.toReview() {
-			if err := s.review(ctx, id); err != nil && ctx.Err() == nil {
-				log.Warn().Err(err).Str("crawl", id).Msg("documents of a crawl whose scope has changed were not " +
-					"all looked at; trying on")
-				s.mu.Lock()
-				s.reviews[id] = struct{}{}
-				s.mu.Unlock()
-			}
+		if id, err := s.Review(ctx); err != nil && ctx.Err() == nil {
+			log.Warn().Err(err).Str("crawl", id).Msg("documents of a crawl whose scope has changed were not " +
+				"all looked at; trying on")
 		}
 		select {
 		case <-tick.C:
@@ -42,6 +38,56 @@ func (s *Store) Run(ctx context.Context, log zerolog.Logger) {
 			return
 		}
 	}
+}
+
+// Review is what Run does once in a while. The error is that of the crawl with the returned ID, the
+// last one that failed; it is looked at again by the next Review.
+func (s *Store) Review(ctx context.Context) (failed string, err error) {
+	s.noteEnds()
+	for _, id := range s.toReview() {
+		if one := s.reviewNow(ctx, id); one != nil {
+			failed, err = id, one
+		}
+	}
+	return failed, err
+}
+
+// reviewNow looks at the stored documents of a crawl, unless somebody else has done that meanwhile.
+func (s *Store) reviewNow(ctx context.Context, id string) error {
+	select {
+	case s.looking <- struct{}{}:
+		defer func() { <-s.looking }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	s.mu.Lock()
+	_, wanted := s.reviews[id]
+	delete(s.reviews, id)
+	s.mu.Unlock()
+	if !wanted {
+		return nil
+	}
+	err := s.review(ctx, id)
+	if err != nil {
+		s.mu.Lock()
+		s.reviews[id] = struct{}{}
+		s.mu.Unlock()
+	}
+	return err
+}
+
+// settle makes a change of a crawl count for the documents that are stored, before the caller is
+// told that the change is made. It takes settleMost at most; Run does the rest.
+func (s *Store) settle(ctx context.Context, id string) {
+	s.mu.RLock()
+	bound := len(s.recalls) > 0
+	s.mu.RUnlock()
+	if !bound {
+		return // the daemon has not begun, and sends nothing
+	}
+	ctx, cancel := context.WithTimeout(ctx, settleMost)
+	defer cancel()
+	_ = s.reviewNow(ctx, id) // Run tries again, and logs
 }
 
 // noteEnds notes crawls whose time is over.
@@ -61,9 +107,7 @@ func (s *Store) noteEnds() {
 func (s *Store) toReview() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := slices.Sorted(maps.Keys(s.reviews))
-	clear(s.reviews)
-	return list
+	return slices.Sorted(maps.Keys(s.reviews))
 }
 
 // reviewing is a review of one crawl.
@@ -117,7 +161,10 @@ func (r *reviewing) look(d *docindex.Document, now int64) {
 		r.c.tally.refused[rule].Add(1)
 		r.ended.Add(outcomeOf(c))
 	case ends && d.State == docindex.InTransit:
-		r.recalls.Add(outcomeOf(c))
+		if r.recalls.Add(outcomeOf(c)); faulty(faultTwice) {
+			r.ended.Add(outcomeOf(c))
+		}
+	case faulty(faultAgain):
 	case !ends && d.State == docindex.Completed && d.Last.Known && d.Last.Kind == docindex.OutOfScope:
 		put := d.Put
 		put.DocID, put.Update, put.Due = nil, true, docindex.Now
@@ -137,7 +184,7 @@ func (r *reviewing) flush(ctx context.Context) error {
 			return err
 		}
 	}
-	if r.recalls.Len() > 0 {
+	if r.recalls.Len() > 0 && !faulty(faultRecall) {
 		r.s.mu.RLock()
 		recalls := r.s.recalls
 		r.s.mu.RUnlock()

@@ -21,14 +21,15 @@ import (
 // within is.
 type Store struct {
 	docindex.Store
-	names  *canonical.Rules // what URLs are known by; nil: their own text
-	shared bool             // by several daemons
-	sites  *beliefs         // whether what hosts say as lastmod is believed
-	now    func() int64     // seconds since 1970
-	turn   chan struct{}    // a semaphore of one: who has it reads or writes settings
-	wake   chan struct{}    // holds one while Run may have something to review
-	loaded atomic.Int64     // when settings were read last, ms since 1970; 0: never
-	some   atomic.Bool      // there are crawls with settings
+	names   *canonical.Rules // what URLs are known by; nil: their own text
+	shared  bool             // by several daemons
+	sites   *beliefs         // whether what hosts say as lastmod is believed
+	now     func() int64     // seconds since 1970
+	turn    chan struct{}    // a semaphore of one: who has it reads or writes settings
+	looking chan struct{}    // a semaphore of one: who has it reviews a crawl
+	wake    chan struct{}    // holds one while Run may have something to review
+	loaded  atomic.Int64     // when settings were read last, ms since 1970; 0: never
+	some    atomic.Bool      // there are crawls with settings
 
 	version uint64 // of the settings that were read last; whoever has turn uses it
 
@@ -58,12 +59,15 @@ func New(store docindex.Store, rules ...canonical.Rule) *Store {
 	s := &Store{
 		Store: store, names: canonical.New(rules, docindex.MaxUnique),
 		shared: shared, sites: newBeliefs(), now: func() int64 { return time.Now().Unix() },
-		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1),
+		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1), looking: make(chan struct{}, 1),
 		crawls: map[string]*crawl{}, rules: map[string]*scope.Rules{}, timed: map[string]*crawl{},
 		reviews: map[string]struct{}{},
 	}
 	return s
 }
+
+// SetClock makes the store read the time, in seconds since 1970, from a simulation's clock.
+func (s *Store) SetClock(now func() int64) { s.now = now }
 
 // OnStop passes on what crawl control says to a store of several daemons.
 func (s *Store) OnStop(cancel func(context.Context, *docindex.Outcomes) (ended int, err error)) {

@@ -375,3 +375,39 @@ func TestStop(t *testing.T) {
 		}
 	})
 }
+
+// A document that is taken as out of scope, while its outcome is on its way, when the scope is
+// widened, is scheduled again.
+func TestWidenedWhileItEnds(t *testing.T) {
+	onStores(t, func(t *testing.T, s *scoped.Store) {
+		set(t, s, "c", `{}`)
+		put(t, s, of("c", "http://a.test/1")...)
+		var b docindex.Batch
+		if err := s.Candidates(t.Context(), 1, nil, &b); err != nil || b.Len() != 1 {
+			t.Fatalf("%d candidates, %v; want one", b.Len(), err)
+		}
+		set(t, s, "c", `{"domains":["b.test"]}`)
+		back := docindex.Outcomes{}
+		back.Add(docindex.Outcome{DocID: b.At(0).DocID, URL: b.At(0).URL})
+		if err := s.Return(t.Context(), &back); err != nil {
+			t.Fatal(err)
+		}
+		b.Reset()
+		if err := s.Candidates(t.Context(), 1, nil, &b); err != nil || b.EndedLen() != 1 {
+			t.Fatalf("%d candidates that end, %v; want one", b.EndedLen(), err)
+		}
+		set(t, s, "c", `{"domains":["a.test"]}`)
+		if failed, err := s.Review(t.Context()); err != nil {
+			t.Fatal(failed, err)
+		}
+		c := b.EndedAt(0)
+		end := docindex.Outcomes{}
+		end.Add(docindex.Outcome{DocID: c.DocID, URL: c.URL, Crawl: c.Crawl, Kind: c.Kind, NoStatus: true})
+		if err := s.Outcomes(t.Context(), &end); err != nil {
+			t.Fatal(err)
+		}
+		if urls, ended := take(t, s); fmt.Sprint(urls) != "[http://a.test/1]" || len(ended) > 0 {
+			t.Errorf("sent %q, ended %q; want the document sent", urls, ended)
+		}
+	})
+}

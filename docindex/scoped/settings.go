@@ -57,10 +57,14 @@ func (s *Store) SetCrawl(ctx context.Context, id string, to Settings) error {
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, id, func(now *Settings) (bool, error) {
+	err = s.change(ctx, id, func(now *Settings) (bool, error) {
 		now.Scope, now.Weight = to.Scope, to.Weight
 		return false, nil
 	})
+	if err == nil {
+		s.settle(ctx, id)
+	}
+	return err
 }
 
 // Widen changes the scope of a crawl ID by what a request to crawl says of it. add returns the scope
@@ -91,10 +95,14 @@ func (s *Store) Widen(ctx context.Context, id string, add func(scope.Scope, bool
 // StopCrawlID makes the store drop what is put for a crawl ID from now on. Its documents end as
 // stopped: those that are scheduled soon, the others instead of being sent.
 func (s *Store) StopCrawlID(ctx context.Context, id string) error {
-	return s.change(ctx, id, func(now *Settings) (bool, error) {
+	err := s.change(ctx, id, func(now *Settings) (bool, error) {
 		now.Stopped = true
 		return false, nil
 	})
+	if err == nil {
+		s.settle(ctx, id)
+	}
+	return err
 }
 
 // change changes the settings of a crawl ID. do changes what is there, or says to remove it.

@@ -5,8 +5,9 @@
 //
 // An oracle that shares no code with the engine checks what the engine receives and emits: lines to
 // spiders, requests for robots.txt, statuses, look-ups, outcomes. It reports the first violation of
-// a rule of politeness. A run depends only on its Scenario, so the seed in a failure's text repeats
-// the failure. A Witness applies the same oracle to a daemon that runs in real time.
+// a rule of politeness, or of the scopes of crawls, which it judges by itself, too. A run depends
+// only on its Scenario, so the seed in a failure's text repeats the failure. A Witness applies the
+// same oracle to a daemon that runs in real time.
 //
 //	go test ./internal/sim -run 'TestDay|TestMillion' -v -args -seed 7  # full size, this seed
 //	go test ./internal/sim -run TestAccidents -v -args -seed 7          # twenty days of accidents, seeds 7 to 26

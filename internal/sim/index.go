@@ -5,8 +5,18 @@ import (
 	"strconv"
 	"time"
 
+	"urlserver/docindex"
 	"urlserver/urlserver/engine"
 )
+
+// docIndex is what a run needs of the doc index.
+type docIndex interface {
+	asked(*engine.Ask)           // answers the daemon's request for candidates after a while
+	returned(o docindex.Outcome) // puts back a document that the daemon returns
+	ended(o docindex.Outcome)    // hears that the daemon has ended a document
+	complete(n uint32)           // takes the outcome, which the outbox has delivered
+	unfinished() int             // documents that are not completed
+}
 
 // index simulates the doc index. It gives out documents by host, round robin.
 type index struct {
@@ -68,14 +78,14 @@ func (x *index) put(n uint32) {
 	x.queues[h] = append(x.queues[h], n)
 }
 
-// returned puts back a document that the daemon returns.
-func (x *index) returned(id string) {
-	if n, err := strconv.ParseUint(id, 10, 32); err == nil && int(n) < len(x.state) && x.state[n] == out {
+// returned implements [docIndex].
+func (x *index) returned(o docindex.Outcome) {
+	if n, err := strconv.ParseUint(string(o.DocID), 10, 32); err == nil && int(n) < len(x.state) && x.state[n] == out {
 		x.put(uint32(n))
 	}
 }
 
-// asked answers the daemon's request for candidates after a while.
+// asked implements [docIndex].
 func (x *index) asked(a *engine.Ask) {
 	r := x.run
 	r.oracle.asked(a.Reject)
@@ -178,7 +188,7 @@ func (x *index) add(n uint32) {
 	case badID: // the daemon cannot report an outcome for it
 		x.complete(n)
 	case badURL:
-		r.oracle.unusable(id)
+		r.oracle.unusable(id, docindex.Invalid)
 	default:
 		r.oracle.took(id, text, priority)
 	}
@@ -188,7 +198,13 @@ func (x *index) add(n uint32) {
 	}
 }
 
-// complete records an outcome.
+// ended implements [docIndex].
+func (x *index) ended(docindex.Outcome) {}
+
+// unfinished implements [docIndex].
+func (x *index) unfinished() int { return x.left }
+
+// complete implements [docIndex].
 func (x *index) complete(n uint32) {
 	if x.state[n] != completed {
 		x.state[n] = completed

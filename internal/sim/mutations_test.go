@@ -3,8 +3,10 @@
 package sim
 
 import (
+	"slices"
 	"testing"
 
+	"urlserver/docindex/scoped"
 	"urlserver/hostslots"
 	"urlserver/urlserver/engine"
 )
@@ -153,6 +155,36 @@ func engineMutations() []mutation {
 	}
 }
 
+// scopeMutations returns the mutations of the layer that keeps crawls in their scopes.
+func scopeMutations() (all []mutation) {
+	put := []Rule{RuleScope}
+	for _, m := range []mutation{
+		{name: "end time ignored", set: fault(&scoped.Fault, scoped.FaultUntil), want: put},
+		{name: "depth ignored", set: fault(&scoped.Fault, scoped.FaultDepth), want: put},
+		{name: "domains ignored", set: fault(&scoped.Fault, scoped.FaultDomain), want: put},
+		{name: "extensions ignored", set: fault(&scoped.Fault, scoped.FaultExtension), want: put},
+		{name: "denied patterns ignored", set: fault(&scoped.Fault, scoped.FaultDeny), want: put},
+		{name: "allowed patterns ignored", set: fault(&scoped.Fault, scoped.FaultAllow), want: put},
+		{name: "max_pages ignored", set: fault(&scoped.Fault, scoped.FaultPages), want: put},
+		{name: "max_pages_domain ignored", set: fault(&scoped.Fault, scoped.FaultPerDomain), want: put},
+		{name: "documents refused that are in scope", set: fault(&scoped.Fault, scoped.FaultRefuse),
+			want: []Rule{RuleScope, RuleScopeLost}},
+		{name: "a stopped crawl takes links", set: fault(&scoped.Fault, scoped.FaultStopped), want: put},
+		{name: "links as deep as their pages", set: fault(&scoped.Fault, scoped.FaultVia), want: put},
+		{name: "a changed scope without effect on what is stored", set: fault(&scoped.Fault, scoped.FaultSend),
+			want: put},
+		{name: "documents in the slots not recalled", set: fault(&scoped.Fault, scoped.FaultRecall), want: put},
+		{name: "a wider scope schedules nothing", set: fault(&scoped.Fault, scoped.FaultAgain),
+			want: []Rule{RuleScopeLost}},
+		{name: "ends that come late count", set: fault(&scoped.Fault, scoped.FaultLate), want: []Rule{RuleScopeLost}},
+		{name: "two ends of a document", set: fault(&scoped.Fault, scoped.FaultTwice), want: []Rule{RuleOutcome}},
+	} {
+		m.kind = "scopes"
+		all = append(all, m)
+	}
+	return all
+}
+
 // lateMutations returns the mutations that an oracle sees although events reach it late.
 func lateMutations() []mutation {
 	return []mutation{
@@ -184,7 +216,7 @@ func lateMutations() []mutation {
 
 // TestMutations breaks one rule at a time. The oracle must complain.
 func TestMutations(t *testing.T) {
-	for _, b := range append(slotsMutations(), engineMutations()...) {
+	for _, b := range slices.Concat(slotsMutations(), engineMutations(), scopeMutations()) {
 		b.check(t, func(seed uint64) error {
 			_, err := Run(small(t, b.kind, seed))
 			return err
@@ -200,7 +232,9 @@ func TestLateMutations(t *testing.T) {
 
 func (b mutation) check(t *testing.T, run func(seed uint64) error) {
 	t.Run(b.name, func(t *testing.T) {
-		defer func() { hostslots.Fault, engine.Fault = hostslots.FaultNone, engine.FaultNone }()
+		defer func() {
+			hostslots.Fault, engine.Fault, scoped.Fault = hostslots.FaultNone, engine.FaultNone, scoped.FaultNone
+		}()
 		b.set()
 		complaint(t, b.want, run)
 	})

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"urlserver/docindex"
 )
 
 // oracle checks the daemon from outside. Its methods are called, in order, with what
@@ -45,8 +47,9 @@ type oracle struct {
 	slowest        time.Duration // the longest gap of all settings so far
 	answers        time.Duration // total time in which name servers answered
 	report         Report
-	late           *late    // nil: the oracle sees each event at the moment at which it happens
-	service        *service // nil: the oracle does not check how long documents wait
+	late           *late       // nil: the oracle sees each event at the moment at which it happens
+	crawls         *crawlViews // nil: documents belong to no crawls
+	service        *service    // nil: the oracle does not check how long documents wait
 }
 
 // document is what the oracle knows about a DOC_ID.
@@ -69,7 +72,8 @@ type document struct {
 	answered     bool
 	notBefore    time.Duration // a spider gave it back until then
 	judged       bool          // a verdict on it was made outside the engine, and not used yet
-	invalid      bool
+	invalid      bool          // the index, or its URL, says that it is not to be sent
+	endsAs       docindex.Kind // if invalid
 	code         int16
 }
 

@@ -265,7 +265,7 @@ func (o *oracle) returned(id string) {
 		o.wrong(RuleOutcome, "document %s is given back, which is not held, or at a spider", id)
 		return
 	}
-	if h := d.origin.host; h.at != nil {
+	if h := d.origin.host; h.at != nil && !o.crawls.wantsBack(id) {
 		o.wrong(RuleOutcome, "document %s is given back, whose host has an address", id)
 	}
 	if d.lost {
@@ -278,8 +278,11 @@ func (o *oracle) returned(id string) {
 
 // unfit returns why a document cannot have had this outcome; "": it can.
 func (o *oracle) unfit(d *document, out docindex.Outcome) string {
-	if d.invalid != (out.Kind == docindex.Invalid) {
-		return "its URL is another"
+	if d.invalid && out.Kind != d.endsAs || !d.invalid && out.Kind == docindex.Invalid {
+		return "its URL is another, or the index has ended it"
+	}
+	if d.invalid {
+		return ""
 	}
 	if out.Attempts < int(d.sends) && !o.unseen || out.Attempts > o.set.attempts {
 		return "sent " + strconv.Itoa(int(d.sends)) + " times, not " + strconv.Itoa(out.Attempts)
@@ -323,7 +326,7 @@ func (o *oracle) unfit(d *document, out docindex.Outcome) string {
 				"document %s ends as dns: %s has failed for %v of the time in which others were "+
 					"answered; it has %v", out.DocID, h.name, o.answers-h.failing, o.set.giveUp)
 		}
-	case docindex.Stopped, docindex.Expired:
+	case docindex.Stopped, docindex.Expired, docindex.OutOfScope:
 		return "nobody asked for that"
 	}
 	return ""

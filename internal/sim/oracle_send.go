@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"urlserver/docindex"
 )
 
 // took records a candidate. The daemon has to take it if it is new and has not just ended.
@@ -19,11 +21,11 @@ func (o *oracle) took(id, text string, priority int32) {
 	}
 }
 
-// unusable records a candidate whose URL cannot be used. The daemon has to take it if it is
-// new.
-func (o *oracle) unusable(id string) {
+// unusable records a candidate that is not to be sent and ends as kind: its URL cannot be used, or
+// the index says so. The daemon has to take it if it is new.
+func (o *oracle) unusable(id string, kind docindex.Kind) {
 	if d := o.hold(id); d != nil {
-		d.invalid = true
+		d.invalid, d.endsAs = true, kind
 	}
 }
 
@@ -102,6 +104,7 @@ func (o *oracle) line(spider uint32, text string, since time.Duration) {
 		o.wrong(RuleLine, "%q is not of a document that is held", text)
 		return
 	}
+	o.inScope(f[1], since)
 	to := o.documentLine(spider, d, addr, f[3], since)
 	tx := &transaction{id: strings.Clone(f[0]), doc: d, host: d.origin.host, target: to, spider: spider, at: o.now,
 		since: since, flying: true}

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"bytes"
 	"strconv"
 	"strings"
 	"time"
@@ -25,13 +24,21 @@ func (o *oracle) remembers(size int) {
 
 // targetDoc returns the document whose path and query these are; its number is at the end.
 func (o *oracle) targetDoc(target []byte) *document {
-	last := target[bytes.LastIndexByte(target, '/')+1:]
-	n, err := strconv.Atoi(strings.TrimPrefix(string(last), "p%20"))
-	if err != nil || n >= len(o.docs) {
+	n, err := numberOfURL(string(target))
+	if err != nil || int(n) >= len(o.docs) {
 		o.wrong(RuleCostly, "a verdict is asked for on %q, which is of no document", target)
 		return nil
 	}
 	return &o.docs[n]
+}
+
+// numberOfURL returns the number of the document whose URL, or path and query, these are: it is in
+// the last segment.
+func numberOfURL(url string) (uint32, error) {
+	last := url[strings.LastIndexByte(url, '/')+1:]
+	last, _, _ = strings.Cut(strings.TrimPrefix(last, "p%20"), ".")
+	n, err := strconv.ParseUint(last, 10, 32)
+	return uint32(n), err
 }
 
 // judges records verdicts on documents that were made outside the engine.

@@ -52,6 +52,8 @@ const (
 	RulePatience      Rule = "no document ends that a patient crawler would have fetched"
 	RuleIdle          Rule = "no work without cause"
 	RuleMemory        Rule = "the rules of all robots.txt stay within robots.memory"
+	RuleScope         Rule = "nothing is taken or sent that a scope refuses"
+	RuleScopeLost     Rule = "what a scope has is not lost"
 	RuleCostly        Rule = "costly verdicts are made outside the engine, and few at a time for an origin"
 )
 

@@ -41,7 +41,7 @@ type run struct {
 	trace  trace
 
 	names   names
-	index   *index
+	index   docIndex
 	outbox  *outbox
 	spiders []*spider
 	conns   map[uint32]*conn
@@ -58,7 +58,9 @@ type run struct {
 // Run runs a scenario to its end. The error is a *Failure if the daemon broke a rule.
 func Run(sc Scenario) (Report, error) {
 	r := newRun(sc)
-	r.work()
+	if r.work(); r.oracle.complaint == nil && !sc.Stop {
+		r.oracle.allEnded()
+	}
 	report := r.oracle.report
 	report.Virtual, report.Trace, report.Steps, report.Stats = r.now, r.trace.hash, r.trace.steps, r.engine.Stats()
 	if r.oracle.complaint != nil {
@@ -80,7 +82,11 @@ func newRun(sc Scenario) *run {
 	c := &sc.Config.Robots
 	r.policy = robots.Policy{Agent: c.UserAgent, TTL: c.TTL, ErrorTTL: c.ErrorTTL, MaxCrawlDelay: c.MaxCrawlDelay}
 	r.names = names{known: make([]answer, sc.Hosts)}
-	r.index = newIndex(r)
+	if sc.Crawls > 0 {
+		r.index = newScopedIndex(r)
+	} else {
+		r.index = newIndex(r)
+	}
 	r.outbox = &outbox{run: r}
 	if sc.Served {
 		r.serve()
@@ -103,7 +109,7 @@ func (r *run) work() {
 		if !ok || at > r.sc.Last {
 			r.oracle.wrong(RuleProgress,
 				"%d documents held, %d not ended, and nothing more happens until %v", r.oracle.held,
-				r.index.left, r.sc.Last)
+				r.index.unfinished(), r.sc.Last)
 			return
 		}
 		if r.chance(probes) && at-r.now > time.Millisecond {
@@ -145,7 +151,7 @@ func (r *run) over() bool {
 	if r.sc.Stop {
 		return r.engine.InFlight() == 0
 	}
-	return r.index.left == 0 && r.oracle.held == 0 && r.outbox.waiting() == 0
+	return r.index.unfinished() == 0 && r.oracle.held == 0 && r.outbox.waiting() == 0
 }
 
 // heal ends all trouble.

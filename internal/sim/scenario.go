@@ -28,6 +28,7 @@ type Scenario struct {
 	Last time.Duration // every document must have ended by then
 	// documents may have payloads, and some spiders say PAYLOAD
 	Payloads bool
+	Crawls   int  // each with a scope, which changes; documents are links of others. 0: there are none
 	Stop     bool // the daemon is stopped at Heal; else the run goes on until all documents have ended
 
 	Exact bool // the index offers each document once, and the engine relies on that
@@ -45,6 +46,7 @@ type Trouble struct {
 	Ignores     float64       // of answers: the index ignores the reject list
 	NoAnswers   float64       // of requests for candidates: empty, failed or lost
 	Undelivered float64       // of deliveries of outcomes: refused
+	Scopes      time.Duration // the scope of a crawl changes
 	Outage      time.Duration // the index takes no outcomes for a while
 	Invalid     float64       // of documents: URL or DOC_ID unusable
 
@@ -95,7 +97,7 @@ type Trouble struct {
 // Kinds returns the kinds of scenario that Small and Full make, in a fixed order.
 func Kinds() []string {
 	return append([]string{"day", "million", "crowd", "collide", "stall", "scarce", "storm", "operator",
-		"rules", "sites", "networks", "verbs", "stop", "healthy"}, accidental()...)
+		"rules", "sites", "networks", "verbs", "scopes", "stop", "healthy"}, accidental()...)
 }
 
 // accidental returns the kinds in which some hosts or spiders have trouble and the oracle checks
@@ -211,6 +213,8 @@ func (sc *Scenario) shape(big, bigHosts int) error {
 		c.Rules = sharedRules(5, 10)
 	case "verbs":
 		t.Back, t.Room, t.Crash, sc.Payloads = 0.2, 20*time.Second, 10*time.Minute, true
+	case "scopes":
+		sc.scopes()
 	case "stop":
 		sc.Stop, sc.Heal, sc.End = true, sc.Day/2, sc.Day
 	case "zones":
@@ -249,6 +253,15 @@ func (sc *Scenario) shape(big, bigHosts int) error {
 		return fmt.Errorf("no scenario is called %q; there are %q", sc.Kind, Kinds())
 	}
 	return nil
+}
+
+// scopes prepares a scenario whose crawls have scopes that change. The index is the daemon's own,
+// which loses nothing and offers each document once.
+func (sc *Scenario) scopes() {
+	t := &sc.Trouble
+	sc.Crawls, sc.Exact = 6, true
+	t.Repeats, t.Ignores, t.NoAnswers, t.Invalid, t.WallStep = 0, 0, 0, 0, 0
+	t.Scopes, t.Back, t.Crash, t.Outage, t.Undelivered = time.Minute, 0.05, 10*time.Minute, 5*time.Minute, 0.3
 }
 
 // accidents prepares a scenario in which some hosts and spiders will have trouble, and the others

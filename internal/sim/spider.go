@@ -167,7 +167,14 @@ func (s *spider) receive(line string, since time.Duration) {
 	}
 	ends := s.avoidTimeout(since, r.now+took)
 	s.keepAlive(trans, life, ends)
-	r.plan(ends, func() { s.whenAwake(life, func() { s.done(trans, doneLine(trans, status, retry)) }) })
+	r.plan(ends, func() {
+		s.whenAwake(life, func() {
+			if x, ok := r.index.(*scopedIndex); ok && status == 200 {
+				x.fetched(s, uint32(n))
+			}
+			s.done(trans, doneLine(trans, status, retry))
+		})
+	})
 }
 
 // giveBack sends BACK after a moment, in half of the cases with seconds.

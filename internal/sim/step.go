@@ -74,7 +74,7 @@ func (r *run) flush() {
 	r.outcomes(out, func(k docindex.Kind) bool { return k == docindex.Timeout })
 	for i := range out.Returns.Len() {
 		r.oracle.returned(string(out.Returns.At(i).DocID))
-		r.index.returned(string(out.Returns.At(i).DocID))
+		r.index.returned(out.Returns.At(i))
 	}
 	for _, f := range out.Fetches {
 		r.fetch(f)
@@ -120,6 +120,7 @@ func (r *run) outcome(out docindex.Outcome) {
 	if n, err := strconv.ParseUint(string(out.DocID), 10, 32); err == nil && r.ended != nil {
 		r.ended(uint32(n))
 	}
+	r.index.ended(out)
 	r.outbox.put(string(out.DocID))
 }
 

@@ -148,6 +148,8 @@ func (r *run) fetchPage(doc uint32) (status, retry int, took time.Duration) {
 		return 404, -1, took
 	case n < 15:
 		return -1, -1, took
+	case r.sc.Crawls > 0 && n < 20:
+		return 301, -1, took
 	}
 	return 200, -1, took
 }

@@ -66,6 +66,9 @@ func newWorld(sc *Scenario) *world {
 	rng := rand.New(rand.NewPCG(sc.Seed, 2))
 	for i := range w.hosts {
 		s := w.newSite(uint32(i), rng)
+		if sc.Crawls > 0 && s.name == hostName(uint32(i)) {
+			s.name = scopedHost(uint32(i))
+		}
 		if _, taken := w.byName[s.name]; taken {
 			s.name = hostName(uint32(i))
 		}
@@ -218,7 +221,9 @@ func (w *world) url(n uint32) (raw, text string) {
 		return []string{"ftp://" + name + "/", "http://", base + "/" + strings.Repeat("x", 9000),
 			"http://a b/"}[n%4], ""
 	default:
-		text = base + "/p/" + path
+		if text = base + "/p/" + path; w.sc.Crawls > 0 {
+			text = base + scopedPath(n)
+		}
 		if w.hosts[p.host].robots == robotsCostly && n%longEach == 0 {
 			text = base + "/p/" + longPath + path
 		}
