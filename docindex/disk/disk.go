@@ -29,7 +29,7 @@ type Sync uint8
 const (
 	Batch    Sync = iota // before it is acknowledged; those that wait at the same time share one sync
 	Interval             // at most a second later
-	None                 // when the operating system writes it; a crash of the machine may lose some
+	None                 // some time later; a crash of the process or the machine may lose the last seconds
 )
 
 const syncInterval = time.Second
