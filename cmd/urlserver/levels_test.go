@@ -189,7 +189,7 @@ func TestLevelsElsewhere(t *testing.T) {
 		"urlserver_retry_after_total 1\n", "urlserver_put_off_total{level=\"network\"} 2\n")
 	p := openPTY(t, "top", "--at", d.at)
 	for _, want := range []struct{ group, level string }{
-		{"127.0.0.2", "address"}, {"127.0.0.3", "site"}, {"127.0.1.1", "network"},
+		{"127.0.0.2", "address"}, {"127.0.0.3", "site"}, {"n0.test", "network"},
 	} {
 		p.until(want.group+" waits for its "+want.level, func(screen string) bool {
 			for line := range strings.Lines(strip(screen)) {
