@@ -243,8 +243,15 @@ func (o *oracle) stored(n uint32, kind docindex.Kind, bySelf bool) {
 // refused checks that the index ends a document rightly instead of handing it out.
 func (o *oracle) refused(n uint32, kind docindex.Kind) {
 	rule, stopped := o.refusedNow(n), o.crawls.of(n).stopped
-	if kind == docindex.Stopped && (stopped || o.crawls.stopping) || kind == docindex.OutOfScope && (rule != "" || stopped) {
-		return
+	switch kind {
+	case docindex.Stopped:
+		if stopped || o.crawls.stopping {
+			return
+		}
+	case docindex.OutOfScope:
+		if rule != "" || stopped {
+			return
+		}
 	}
 	o.wrong(RuleScopeLost, "document %d ends as %v; rule %q refuses it, stopped: %v", n, kind, rule, stopped)
 }
