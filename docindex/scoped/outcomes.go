@@ -21,9 +21,10 @@ func (s *Store) complete(ctx context.Context, o *docindex.Outcomes) error {
 			ends.Add(out)
 			continue
 		}
-		c := s.find(out.Crawl)
-		crawls[idOf(out.Crawl)] = c
-		if s.refuses(ctx, c, &out) || faulty(faultLate) {
+		id, depth := s.crawlAndDepth(ctx, &out)
+		c := s.find(id)
+		crawls[idOf(id)] = c
+		if s.refuses(c, &out, depth) || faulty(faultLate) {
 			ends.Add(out)
 		} else {
 			back.Add(out)
@@ -50,12 +51,22 @@ func hasOutOfScope(o *docindex.Outcomes) bool {
 	return false
 }
 
+// crawlAndDepth returns the crawl and the depth of a document that has ended. An outcome need not tell
+// its crawl.
+func (s *Store) crawlAndDepth(ctx context.Context, out *docindex.Outcome) (crawl []byte, depth uint16) {
+	doc, err := s.Store.Document(ctx, out.DocID)
+	if err != nil {
+		return out.Crawl, 0
+	}
+	return doc.Crawl, doc.Depth
+}
+
 // refuses reports whether the present scope refuses a document.
-func (s *Store) refuses(ctx context.Context, c *crawl, out *docindex.Outcome) bool {
+func (s *Store) refuses(c *crawl, out *docindex.Outcome, depth uint16) bool {
 	if c == nil {
 		return false
 	}
-	_, _, ends := c.ends(out.URL, docindex.HostOf(out.URL), s.depth(ctx, c, out.DocID), s.now())
+	_, _, ends := c.ends(out.URL, docindex.HostOf(out.URL), depth, s.now())
 	return ends
 }
 
