@@ -89,9 +89,9 @@ func (c *throttledConn) markAuthenticated() {
 
 func (c *throttledConn) release() { c.once.Do(func() { close(c.released) }) }
 
-// Close is [net.Conn].
+// Close is [net.Conn]. It releases a waiting Read when there is nothing more to read.
 func (c *throttledConn) Close() error {
-	c.release()
+	defer c.release()
 	return c.Conn.Close()
 }
 
