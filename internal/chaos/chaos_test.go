@@ -75,12 +75,6 @@ type store struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	return newRigOf(t, *hosts)
-}
-
-// newRigOf returns a rig with so many hosts.
-func newRigOf(t *testing.T, hosts int) *rig {
-	t.Helper()
 	if testing.Short() {
 		t.Skip("takes a minute")
 	}
@@ -101,7 +95,7 @@ func newRigOf(t *testing.T, hosts int) *rig {
 	var l net.Listener
 	var err error
 	for range 20 { // another run may use these addresses
-		r.world = newWorld(byte(100+rand.IntN(100)), hosts)
+		r.world = newWorld(byte(100+rand.IntN(100)), *hosts)
 		if l, err = net.Listen("tcp", r.world.own(1)+":4100"); err == nil {
 			break
 		}

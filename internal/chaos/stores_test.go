@@ -79,8 +79,7 @@ func TestRedisCluster(t *testing.T) {
 }
 
 // TestEtcd stores the reservation in three etcd behind two host reservation services. The leader
-// crashes every 20 s. Three etcd on two cores serve some 500 host groups: two thirds of the hosts have
-// so many, as each site on the shared network is one.
+// crashes every 20 s.
 func TestEtcd(t *testing.T) {
 	wantsAll(t)
 	if _, err := exec.LookPath("etcd"); err != nil {
@@ -90,7 +89,7 @@ func TestEtcd(t *testing.T) {
 	if _, err := os.Stat(module); err != nil {
 		t.Skipf("%v: nothing goes wrong with etcd", err)
 	}
-	r := newRigOf(t, *hosts*2/3)
+	r := newRig(t)
 	bin := t.TempDir() + "/"
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-C", module, "-o", bin,
 		"./cmd/hostreservation").CombinedOutput(); err != nil {
