@@ -93,6 +93,10 @@ func (h Host) Leased() bool {
 // LeasedUntil returns the end of the lease of the host's group, which must have one.
 func (h Host) LeasedUntil() time.Duration { return h.s.leases.ends.Due(h.record().group) }
 
+// GroupDue returns the moment from which a request may be sent to the host's group, whatever its
+// sites ask for. The host must have a group.
+func (h Host) GroupDue() time.Duration { return h.s.pacer.groupDue(h.s.groups.At(h.record().group)) }
+
 // RemainingWait returns how long no request may be sent to the host's site, and the site's gap if
 // it is longer than Config.SiteGap; both are 0 otherwise.
 func (h Host) RemainingWait(now time.Duration) (wait, gap time.Duration) {

@@ -164,6 +164,14 @@ func (s *Slots) nextOwn(now time.Duration, queue OwnQueue) (groupID uint32, wait
 	return 0, 1
 }
 
+// OwnRequestSent counts the gaps of a request that NextOwnRequest started from now, the moment at
+// which it leaves the daemon. Without an open request to the host it does nothing.
+func (h Host) OwnRequestSent(now time.Duration) {
+	if h.record().open > 0 {
+		h.s.requested(now, h.id, now)
+	}
+}
+
 // OwnRequestDone ends a request that NextOwnRequest started. The gaps of its site and of its
 // address count from now, that of a shared network from NextOwnRequest.
 func (h Host) OwnRequestDone(now time.Duration, f Feedback) {

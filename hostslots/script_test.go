@@ -169,6 +169,7 @@ func (p *script) do(verb string, args []string) string {
 		"unask":     p.unask,
 		"nextask":   p.nextAsk,
 		"asked":     p.asked,
+		"asking":    p.asking,
 		"retract":   p.retract,
 		"fail":      p.fail,
 		"delayed":   p.delayed,
@@ -431,6 +432,12 @@ func (p *script) nextAsk(args []string) string {
 		return waits(wait)
 	}
 	return fmt.Sprintf("%d %v", name, addr)
+}
+
+// asking HOST
+func (p *script) asking(args []string) string {
+	p.s.Host(p.host(args[0])).OwnRequestSent(p.now)
+	return ""
 }
 
 // asked HOST STATUS [RETRY_AFTER [TOOK]]

@@ -3,6 +3,7 @@ package urlserver
 import (
 	"errors"
 	"net/netip"
+	"time"
 
 	"urlserver/internal/resolver"
 	"urlserver/internal/robots"
@@ -99,16 +100,19 @@ func (d *Daemon) judge(q *engine.Question) {
 // fetchRobots makes a request for a robots.txt. The engine bounds the number of concurrent
 // requests, the client the duration of each.
 func (d *Daemon) fetchRobots(f engine.Fetch) {
-	client, policy, ctx := d.robots.Load(), d.policy.Load(), d.hard
+	client, policy := d.robots.Load(), d.policy.Load()
+	sending := robots.Sending{Sent: func() { d.post(func(e *engine.Engine) { e.FetchSent(f.ID) }) }}
 	if f.By > 0 {
-		ctx = robots.By(ctx, d.start.Add(f.By))
+		sending.By = d.start.Add(f.By)
 	}
 	d.work.Go(func() {
 		var resp robots.Response
 		if err := d.parts.Resolver.Check(f.Addr); err != nil { // the machine may have got this address meanwhile
 			resp.Err = err
+		} else if time.Since(d.start) > f.Start { // this process stood still
+			resp.Err = robots.ErrLate
 		} else {
-			resp = client.Read(ctx, f.URL, f.Addr, *policy, f.Targets)
+			resp = client.Read(robots.WithSending(d.hard, sending), f.URL, f.Addr, *policy, f.Targets)
 		}
 		if resp.Status == 0 {
 			d.log.Debug().Str("url", f.URL).Stringer("addr", f.Addr).AnErr("cause",

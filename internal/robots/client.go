@@ -218,12 +218,18 @@ func isCompressed(coding string) bool {
 // addrKey is the context's key of the address to dial.
 type addrKey struct{}
 
-// byKey is the context's key of the time that By sets.
-type byKey struct{}
+// Sending is what a caller wants of the moment at which a request leaves.
+type Sending struct {
+	By   time.Time // no request is sent later; zero: there is no limit
+	Sent func()    // called before each write to the server, from any goroutine
+}
 
-// By returns a context with which no request is sent after the given time.
-func By(ctx context.Context, by time.Time) context.Context {
-	return context.WithValue(ctx, byKey{}, by)
+// sendingKey is the context's key of a Sending.
+type sendingKey struct{}
+
+// WithSending returns a context for requests that are sent as s says.
+func WithSending(ctx context.Context, s Sending) context.Context {
+	return context.WithValue(ctx, sendingKey{}, s)
 }
 
 // dial connects to the address in ctx and the port of hostPort.
@@ -241,31 +247,32 @@ func (c *Client) dial(ctx context.Context, network, hostPort string) (net.Conn, 
 	if err != nil {
 		return nil, err
 	}
-	if by, ok := ctx.Value(byKey{}).(time.Time); ok {
-		conn = lateConn{conn, by}
+	if s, ok := ctx.Value(sendingKey{}).(Sending); ok {
+		conn = sendingConn{conn, s}
 	}
 	return c.limit(conn), nil
 }
 
-// lateConn refuses to write after a time. It reads the clock right before each write, because this
+// sendingConn writes as a Sending says. It reads the clock right before each write, because this
 // process may be stopped anywhere.
-type lateConn struct {
+type sendingConn struct {
 	net.Conn
-	by time.Time
+	Sending
 }
 
-// ErrLate is the error of a request that was not sent because the time of [By] had passed. It is
-// not the host's fault.
+// ErrLate is the error of a request that was not sent because its time had passed, as that of
+// [Sending]. It is not the host's fault.
 var ErrLate = errors.New("the request could not be sent in time")
 
 // ErrBusy is the error of a request that this machine had no resources for. It is not the host's
 // fault.
 var ErrBusy = errors.New("there is no room for the request or its answer")
 
-func (c lateConn) Write(p []byte) (int, error) {
-	if time.Now().After(c.by) {
+func (c sendingConn) Write(p []byte) (int, error) {
+	if !c.By.IsZero() && time.Now().After(c.By) {
 		return 0, ErrLate
 	}
+	c.Sent()
 	return c.Conn.Write(p)
 }
 

@@ -336,11 +336,24 @@ func TestGetSendsNothingTooLate(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	t.Cleanup(server.Close)
 	c, url := NewClient(ClientConfig{}), at(t, server, "a.test", "/robots.txt")
-	if got := c.Get(By(t.Context(), time.Now().Add(-time.Second)), url, loopback); !errors.Is(got.Err,
-		ErrLate) || asked.Load() != 0 {
-		t.Errorf("Get past the moment = %+v, and %d requests; want an error and none", got, asked.Load())
+	var sent atomic.Int64
+	get := func(by time.Time) Response {
+		ctx := WithSending(t.Context(), Sending{By: by, Sent: func() {
+			if sent.Add(1); asked.Load() > 0 {
+				t.Error("Sent is called after the server has the request")
+			}
+		}})
+		return c.Get(ctx, url, loopback)
 	}
-	if got := c.Get(By(t.Context(), time.Now().Add(time.Hour)), url, loopback); got.Status != 200 {
-		t.Errorf("Get before the moment = %+v; want 200", got)
+	if got := get(time.Now().Add(-time.Second)); !errors.Is(got.Err, ErrLate) || asked.Load() != 0 || sent.Load() != 0 {
+		t.Errorf("Get past the moment = %+v, %d requests, Sent called %d times; want an error and none", got,
+			asked.Load(), sent.Load())
+	}
+	if got := get(time.Now().Add(time.Hour)); got.Status != 200 || sent.Load() != 1 {
+		t.Errorf("Get before the moment = %+v, Sent called %d times; want 200 and once", got, sent.Load())
+	}
+	asked.Store(0)
+	if got := get(time.Time{}); got.Status != 200 || sent.Load() != 2 {
+		t.Errorf("Get at any moment = %+v, Sent called %d times in all; want 200 and twice", got, sent.Load())
 	}
 }

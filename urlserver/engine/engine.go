@@ -70,10 +70,11 @@ type Out struct {
 
 // Fetch is one request for a robots.txt.
 type Fetch struct {
-	ID   uint32
-	URL  string
-	Addr netip.Addr
-	By   time.Duration // no request leaves later, as the group's lease may have ended; 0: whenever
+	ID    uint32
+	URL   string
+	Addr  netip.Addr
+	Start time.Duration // it does not begin later, as the next request to the address may leave then
+	By    time.Duration // no request leaves later, as the group's lease may have ended; 0: whenever
 
 	Targets [][]byte // paths and queries of documents that wait for it, to be judged as Policy.Read does
 }

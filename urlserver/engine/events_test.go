@@ -69,6 +69,8 @@ func (p *script) outside(verb string, args []string) {
 			delete(p.dns, args[0])
 		}
 		p.e.Resolved(args[0], a.addr, a.err)
+	case "leaves": // URL: the oldest open fetch of it
+		p.e.FetchSent(p.fetches[args[0]][0])
 	case "robots":
 		p.robots(args[0], args[1:])
 	default:

@@ -122,10 +122,22 @@ func (e *Engine) startRequestsOf(try hostslots.OwnQueue, budget *int, due *waite
 		t.urls = e.waiting(t.origin)
 		e.noteVia(t)
 		f := Fetch{ID: id, URL: t.route.URL(), Addr: addr, Targets: targets(t.urls)}
+		f.Start = max(e.slots.Host(t.host).GroupDue(), e.now+leastStart)
 		if e.opt.Lease > 0 {
 			f.By = e.slots.Host(t.host).LeasedUntil()
 		}
 		e.Out.Fetches = append(e.Out.Fetches, f)
+	}
+}
+
+// leastStart is how long a request for robots.txt has at least to begin, however small the gaps are.
+const leastStart = 250 * time.Millisecond
+
+// FetchSent counts the gaps of one of Out.Fetches from now. The caller calls it when the request
+// leaves, which is some time after Out.Fetches had it, and before Fetched.
+func (e *Engine) FetchSent(id uint32) {
+	if t := e.robots.open[id]; t != nil {
+		e.slots.Host(t.host).OwnRequestSent(e.now)
 	}
 }
 

@@ -68,10 +68,11 @@ func (w *walk) index(a *Ask) {
 
 func (w *walk) fetch(f Fetch) {
 	w.after(w.some(20*time.Millisecond), func() { // it leaves
-		if w.now > f.By {
+		if w.now > f.Start || w.now > f.By {
 			w.e.Fetched(f.ID, robots.Response{Err: robots.ErrLate})
 			return
 		}
+		w.e.FetchSent(f.ID)
 		w.after(w.some(2*second), func() { w.e.Fetched(f.ID, w.robots()) })
 	})
 }
