@@ -129,10 +129,10 @@ func (r *rig) launch() {
 	r.t.Helper()
 	for n := range daemonCount {
 		r.daemons = append(r.daemons, r.newDaemon(n))
-		urls := map[string]string{}
+		urls, name := map[string]string{}, r.daemons[n].name
 		r.proxies = append(r.proxies, startProxy(r.t, r.dials(n), r.listens(n),
-			func(line []byte) { r.oracle.sent(line, urls) },
-			func(line []byte) { r.oracle.answered(line, urls) }))
+			func(line []byte) { r.oracle.sent(name, line, urls) },
+			func(line []byte) { r.oracle.answered(name, line, urls) }))
 		for i := range spidersEach {
 			r.spiders = append(r.spiders, r.newSpider(n, i))
 		}

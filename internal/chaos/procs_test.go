@@ -105,6 +105,7 @@ retry = "100ms"
 max_retry = "1s"
 quarantine = "1s"
 [robots]
+user_agent = %q
 error_ttl = "1s" # a daemon that is frozen takes its own silence for the server's
 [resolver]
 servers = [%q]
@@ -136,7 +137,7 @@ func (r *rig) newDaemon(n int) *daemon {
 	d.args = func() []string {
 		d.runsSoFar++
 		text := fmt.Sprintf(settings, perSec(r.address.gap), r.address.open, r.listens(n), perSec(r.site.gap),
-			r.site.open, "http://"+r.indexAddr+"/"+d.taker(),
+			r.site.open, "http://"+r.indexAddr+"/"+d.taker(), d.name,
 			names, r.explains(n), r.lease, r.penalty, r.janitor, r.reservation(n)+r.rules())
 		file := filepath.Join(r.dir, fmt.Sprintf("daemon%d.toml", n))
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

@@ -40,7 +40,7 @@ func (w *sharedWeb) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	w.mostOpen = max(w.mostOpen, w.open)
 	w.arrivals = append(w.arrivals, time.Now())
 	w.mu.Unlock()
-	end := w.oracle.arrive(netip.Addr{}, host, r.URL.Path)
+	end := w.oracle.arrive(netip.Addr{}, host, r.URL.Path, r.UserAgent())
 	time.Sleep(w.takes) // the page takes that long
 	end()
 	w.mu.Lock()

@@ -33,9 +33,47 @@ type oracle struct {
 	lines  map[string]time.Time   // when lines left their daemons, by URL, until their requests arrive
 	left   map[string][]time.Time // by shared network: when the lines of all requests left their daemons
 	faults faults
-	open   int // faults that were a request while another one was open
+	open   int     // faults that were a request while another one was open
+	recent []event // what happened within the last seconds, to tell with a fault
 
 	refused int // answers with Retry-After that daemons know of
+}
+
+// event is something that the oracle saw of a URL.
+type event struct {
+	at        time.Time
+	what, url string
+}
+
+// keeps is how long the oracle keeps events.
+const keeps = 10 * time.Second
+
+// saw keeps an event. The caller holds mu.
+func (o *oracle) saw(what, url string) {
+	now := time.Now()
+	if len(o.recent) > 0 && now.Sub(o.recent[0].at) > 2*keeps {
+		o.recent = slices.DeleteFunc(o.recent, func(e event) bool { return now.Sub(e.at) > keeps })
+	}
+	o.recent = append(o.recent, event{now, what, url})
+}
+
+// tell returns the events of the hosts of two URLs. The caller holds mu.
+func (o *oracle) tell(one, other string) string {
+	var text strings.Builder
+	for _, e := range o.recent {
+		if host := hostOf(e.url); host == hostOf(one) || host == hostOf(other) {
+			fmt.Fprintf(&text, "\n        %s %s %s", e.at.Format(clock), e.what, e.url)
+		}
+	}
+	return text.String()
+}
+
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Host
 }
 
 // limits is the least time between two requests, and how many may be open. perSec is of a shared
@@ -80,10 +118,10 @@ func newOracle(site limits, above func(netip.Addr) level, takes time.Duration, s
 		seen: map[string]int{}, lines: map[string]time.Time{}, left: map[string][]time.Time{}}
 }
 
-// sent records a line to a spider. The daemon keeps the gap between lines. If a request is delayed
+// sent records a line that a daemon sends to a spider. The daemon keeps the gap between lines. If a request is delayed
 // on its way, the next one seems early, so a gap counts from the line. urls gets the URLs of a
 // daemon's transactions.
-func (o *oracle) sent(line []byte, urls map[string]string) {
+func (o *oracle) sent(daemon string, line []byte, urls map[string]string) {
 	f := bytes.Fields(line)
 	if len(f) != 4 {
 		return
@@ -92,18 +130,22 @@ func (o *oracle) sent(line []byte, urls map[string]string) {
 	defer o.mu.Unlock()
 	url := withoutPort(string(f[3]))
 	o.lines[url], urls[string(f[0])] = time.Now(), url
+	o.saw(fmt.Sprintf("%s sends transaction %s at %s", daemon, f[0], f[2]), url)
 }
 
 // answered records what a spider has told its daemon of a transaction: from then on Retry-After
 // holds. If the spider is lost before that, the daemon does not know of it.
-func (o *oracle) answered(line []byte, urls map[string]string) {
+func (o *oracle) answered(daemon string, line []byte, urls map[string]string) {
 	f := bytes.Fields(line)
-	if len(f) < 4 || string(f[1]) != "DONE" || string(f[3]) != "2" ||
-		string(f[2]) != "429" && string(f[2]) != "503" {
+	if len(f) < 3 || string(f[1]) != "DONE" {
 		return
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.saw(fmt.Sprintf("%s was told %q of", daemon, line), urls[string(f[0])])
+	if len(f) < 4 || string(f[3]) != "2" || string(f[2]) != "429" && string(f[2]) != "503" {
+		return
+	}
 	if u, err := url.Parse(urls[string(f[0])]); err == nil && o.paces[u.Host] != nil {
 		o.refused++
 		o.paces[u.Host].retry = time.Now().Add(retryAfter)
@@ -116,7 +158,7 @@ func withoutPort(url string) string {
 
 // arrive records a request. The caller calls end before the answer is sent. Without addr only the
 // site is judged.
-func (o *oracle) arrive(addr netip.Addr, host, path string) (end func()) {
+func (o *oracle) arrive(addr netip.Addr, host, path, agent string) (end func()) {
 	now := time.Now()
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -126,6 +168,7 @@ func (o *oracle) arrive(addr netip.Addr, host, path string) (end func()) {
 	if delete(o.lines, url); !known {
 		line = now
 	}
+	o.saw(fmt.Sprintf("%s asks at %v", agent, addr), url)
 	var both []*pace
 	levels := []level{{host, o.site}}
 	if addr.IsValid() {
@@ -183,18 +226,19 @@ func (o *oracle) judge(l level, p *pace, now time.Time, url string) {
 	}
 	if open >= l.limits.open {
 		o.open++
-		o.faults.addf("%s %s: asked for %s while %d are open, %s since %v", now.Format(clock), l.name, url, open,
-			p.url, now.Sub(p.last))
+		o.faults.addf("%s %s: asked for %s while %d are open, %s since %v%s", now.Format(clock), l.name, url, open,
+			p.url, now.Sub(p.last), o.tell(url, p.url))
 	}
 	late := o.stalls.worst(p.line.Add(-time.Second))
 	if seen := now.Sub(p.line); !p.last.IsZero() && seen < l.gap-slack-4*late {
 		o.faults.addf("%s %s: asked for %s %v after %s left its daemon, %v after it came and %v after "+
-			"its end; %v is allowed, and the machine was %v late",
-			now.Format(clock), l.name, url, seen, p.url, now.Sub(p.last), now.Sub(p.end), l.gap, late)
+			"its end; %v is allowed, and the machine was %v late%s",
+			now.Format(clock), l.name, url, seen, p.url, now.Sub(p.last), now.Sub(p.end), l.gap, late,
+			o.tell(url, p.url))
 	}
 	if early := p.retry.Sub(now); early > slack+4*late {
-		o.faults.addf("%s %s: asked for %s %v before its Retry-After has passed", now.Format(clock), l.name,
-			url, early)
+		o.faults.addf("%s %s: asked for %s %v before its Retry-After has passed%s", now.Format(clock), l.name,
+			url, early, o.tell(url, url))
 	}
 }
 
@@ -262,7 +306,7 @@ func (s server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.oracle.faults.addf("%s asked at %v, which is not its address", host, local)
 		s.oracle.mu.Unlock()
 	}
-	end := s.oracle.arrive(local, host, r.URL.Path)
+	end := s.oracle.arrive(local, host, r.URL.Path, r.UserAgent())
 	answer := "User-agent: *\nAllow: /\n"
 	if r.URL.Path != "/robots.txt" {
 		answer = "page\n"
