@@ -159,7 +159,7 @@ func (s *server) open(ctx context.Context, cfg configs.Config) (err error) {
 		return err
 	}
 	for _, c := range cfg.Crawls {
-		if err := s.scopes.SetCrawl(ctx, c.ID, scoped.Settings{Scope: c.Scope}); errors.Is(err, scoped.ErrStopped) {
+		if err := s.scopes.SetCrawl(ctx, c.ID, scoped.Change{Scope: &c.Scope}); errors.Is(err, scoped.ErrStopped) {
 			s.log.Warn().Str("crawl", c.ID).Err(err).Msg("[[crawls]] of the settings: the scope is not set")
 		} else if err != nil {
 			return fmt.Errorf("crawls: %.100q: %w", c.ID, err)

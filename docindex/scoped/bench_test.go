@@ -17,7 +17,7 @@ func BenchmarkPut(b *testing.B) {
 		ten = append(ten, fmt.Sprintf(`/calendar%d/\d{4}`, i))
 	}
 	bounded := scoped.New(memory.New())
-	err := bounded.SetCrawl(b.Context(), "DEFAULT", scoped.Settings{Scope: scope.Scope{
+	err := bounded.SetCrawl(b.Context(), "DEFAULT", scoped.Change{Scope: &scope.Scope{
 		Domains: []string{"example.org"}, Deny: ten}})
 	if err != nil {
 		b.Fatal(err)

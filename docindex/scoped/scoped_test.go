@@ -75,7 +75,7 @@ func set(t *testing.T, s *scoped.Store, crawl, text string) {
 	t.Helper()
 	sc, err := scope.Parse([]byte(text))
 	if err == nil {
-		err = s.SetCrawl(t.Context(), crawl, scoped.Settings{Scope: sc})
+		err = s.SetCrawl(t.Context(), crawl, scoped.Change{Scope: &sc})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -369,9 +369,31 @@ func TestStop(t *testing.T) {
 			t.Errorf("sent %q, ended %q; want the other crawl's alone", sent, ended)
 		}
 		one := 1
-		err := s.SetCrawl(t.Context(), "c", scoped.Settings{Scope: scope.Scope{MaxDepth: &one}})
+		err := s.SetCrawl(t.Context(), "c", scoped.Change{Scope: &scope.Scope{MaxDepth: &one}})
 		if !errors.Is(err, scoped.ErrStopped) {
 			t.Errorf("a scope after the stop: %v; want ErrStopped", err)
+		}
+	})
+}
+
+// A change of the weight leaves the scope as it is, and a change of the scope the weight.
+func TestSetCrawlPart(t *testing.T) {
+	onStores(t, func(t *testing.T, s *scoped.Store) {
+		set(t, s, "c", `{"domains":["a.test"]}`)
+		if err := s.SetCrawl(t.Context(), "c", scoped.Change{Weight: 4}); err != nil {
+			t.Fatal(err)
+		}
+		if v, _ := put(t, s, of("c", "http://b.test/")...); v[0] != docindex.Outside {
+			t.Errorf("put of another domain after a change of the weight: %v; want Outside", v[0])
+		}
+		set(t, s, "c", `{"domains":["a.test","b.test"]}`)
+		i, err := s.Crawl(t.Context(), "c")
+		if err != nil || i.Weight != 4 || len(i.Scope.Domains) != 2 {
+			t.Errorf("after a change of the scope: %+v, %v; want weight 4 and two domains", i.Settings, err)
+		}
+		err = s.SetCrawl(t.Context(), "c", scoped.Change{Weight: scoped.MaxWeight + 1})
+		if i, _ := s.Crawl(t.Context(), "c"); !errors.Is(err, scoped.ErrWeight) || i.Weight != 4 {
+			t.Errorf("a weight that is too large: %v, then weight %v; want ErrWeight and 4", err, i.Weight)
 		}
 	})
 }

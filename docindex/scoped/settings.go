@@ -50,15 +50,22 @@ func (s *Store) Crawl(ctx context.Context, id string) (i Info, err error) {
 	return i, nil
 }
 
-// SetCrawl sets scope and weight of a crawl ID. An error of a bad scope is a *[scope.Fault], and
+// Change is what is to change in the settings of a crawl ID.
+type Change struct {
+	Scope  *scope.Scope // nil: it stays as it is
+	Weight float64      // above 0 and at most MaxWeight; 0: it stays as it is
+}
+
+// SetCrawl changes scope and weight of a crawl ID. An error of a bad scope is a *[scope.Fault], and
 // changes nothing; ErrStopped: the crawl was stopped.
-func (s *Store) SetCrawl(ctx context.Context, id string, to Settings) error {
-	to, err := to.normal()
-	if err != nil {
-		return err
-	}
-	err = s.change(ctx, id, func(now *Settings) (bool, error) {
-		now.Scope, now.Weight = to.Scope, to.Weight
+func (s *Store) SetCrawl(ctx context.Context, id string, to Change) error {
+	err := s.change(ctx, id, func(now *Settings) (bool, error) {
+		if to.Scope != nil {
+			now.Scope = *to.Scope
+		}
+		if to.Weight != 0 {
+			now.Weight = to.Weight
+		}
 		return false, nil
 	})
 	if err == nil {

@@ -118,9 +118,9 @@ func newOracle(site limits, above func(netip.Addr) level, takes time.Duration, s
 		seen: map[string]int{}, lines: map[string]time.Time{}, left: map[string][]time.Time{}}
 }
 
-// sent records a line that a daemon sends to a spider. The daemon keeps the gap between lines. If a request is delayed
-// on its way, the next one seems early, so a gap counts from the line. urls gets the URLs of a
-// daemon's transactions.
+// sent records a line that a daemon sends to a spider. The daemon keeps the gap between lines. If a
+// request is delayed on its way, the next one seems early, so a gap counts from the line. urls gets
+// the URLs of a daemon's transactions.
 func (o *oracle) sent(daemon string, line []byte, urls map[string]string) {
 	f := bytes.Fields(line)
 	if len(f) != 4 {

@@ -220,7 +220,7 @@ func (x *scopedIndex) set(c int) {
 	}
 	r.oracle.setsScope(c, text)
 	x.reviewed(func() error {
-		return x.store.SetCrawl(context.Background(), crawlName(c), scoped.Settings{Scope: to})
+		return x.store.SetCrawl(context.Background(), crawlName(c), scoped.Change{Scope: &to})
 	})
 	r.oracle.hasScope(c)
 	if !to.Until.IsZero() {

@@ -17,7 +17,7 @@ import (
 // Scopes keeps the scopes of crawls.
 type Scopes interface {
 	Crawl(ctx context.Context, id string) (scoped.Info, error)
-	SetCrawl(ctx context.Context, id string, to scoped.Settings) error
+	SetCrawl(ctx context.Context, id string, to scoped.Change) error
 }
 
 // crawlReply is the reply of /api/crawls/{crawl}.
@@ -106,13 +106,19 @@ func (s *Server) setCrawl(w http.ResponseWriter, r *http.Request) error {
 		}
 		return crawlError(err)
 	}
-	s.log.Info().Str("crawl", id).RawJSON("scope", to.Scope.Text()).Str("by", r.RemoteAddr).
-		Msg("operator sets the scope of a crawl")
+	event := s.log.Info().Str("crawl", id).Str("by", r.RemoteAddr)
+	if to.Scope != nil {
+		event.RawJSON("scope", to.Scope.Text())
+	}
+	if to.Weight > 0 {
+		event.Float64("weight", to.Weight)
+	}
+	event.Msg("operator changes a crawl")
 	return s.replyCrawl(w, r, id)
 }
 
 // readCrawl reads the body of a request that sets a crawl.
-func readCrawl(w http.ResponseWriter, r *http.Request) (to scoped.Settings, err error) {
+func readCrawl(w http.ResponseWriter, r *http.Request) (to scoped.Change, err error) {
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, scope.MaxText+maxBody))
 	if err != nil {
 		return to, badRequestf("body: %v", err)
@@ -133,15 +139,17 @@ func readCrawl(w http.ResponseWriter, r *http.Request) (to scoped.Settings, err 
 		}
 		to.Weight = *body.Weight
 	}
-	if len(body.Scope) > 0 {
-		to.Scope, err = scope.Parse(body.Scope)
+	if len(body.Scope) == 0 {
+		return to, nil
 	}
+	sc, err := scope.Parse(body.Scope)
 	switch _, placed := errors.AsType[*scope.Fault](err); {
 	case placed:
 		return to, badRequestf("scope.%v", err)
 	case err != nil:
 		return to, badRequestf("%v", err)
 	}
+	to.Scope = &sc
 	return to, nil
 }
 
