@@ -188,8 +188,8 @@ func (s *Slots) slotUsefulFrom(now time.Duration, id uint32, g *group) time.Dura
 	if due == math.MaxInt64 {
 		return due
 	}
-	if g.lease.state == denied {
-		due = max(due, s.leases.ends.Due(id))
+	if denied := s.deniedLease(id, g); denied != 0 {
+		due = max(due, s.leases.ends.Due(denied))
 	}
 	queue := &s.dispatch.slotQueue
 	if due <= now && queue.Waits(id) && queue.From(id) <= now {
@@ -228,7 +228,7 @@ func (s *Slots) assignSlots(now time.Duration) {
 			return
 		}
 		g := s.groups.At(id)
-		if s.table.firstEmpty == 0 && (g.lease.state == denied || !s.preemptFor(now, from)) {
+		if s.table.firstEmpty == 0 && (s.deniedLease(id, g) != 0 || !s.preemptFor(now, from)) {
 			return
 		}
 		s.assignSlot(now, id, g)
@@ -238,9 +238,8 @@ func (s *Slots) assignSlots(now time.Duration) {
 
 // isNotReady reports whether a group cannot use its slot for longer than Config.Patience. None of
 // its documents is at a spider then.
-func (s *Slots) isNotReady(now time.Duration, g *group) bool {
-	return g.slot != 0 && g.sent == 0 &&
-		(g.lease.state == denied || s.usableFrom(g)-now > s.cfg.Patience)
+func (s *Slots) isNotReady(now time.Duration, id uint32, g *group) bool {
+	return g.slot != 0 && g.sent == 0 && (s.deniedLease(id, g) != 0 || s.usableFrom(g)-now > s.cfg.Patience)
 }
 
 // hasUsedQuota reports whether a group has sent Config.Len documents from its slot and none is at
@@ -260,7 +259,7 @@ func (s *Slots) preemptFor(now, from time.Duration) bool {
 		id := notReady.head
 		g := s.groups.At(id)
 		s.dispatch.setNotReady(id, g, false)
-		if s.isNotReady(now, g) {
+		if s.isNotReady(now, id, g) {
 			s.preempt(now, id)
 			return true
 		}
@@ -304,7 +303,7 @@ func (s *Slots) HasRoom(now time.Duration) bool {
 		if from := s.usableFrom(g); from < math.MaxInt64 {
 			due = from
 		}
-		if s.isNotReady(now, g) && (due-now > s.cfg.Patience || s.isAtRest(g)) {
+		if s.isNotReady(now, id, g) && (due-now > s.cfg.Patience || s.isAtRest(g)) {
 			return true
 		}
 		id = s.dispatch.notReady.next(id)

@@ -29,6 +29,9 @@ func (g Group) Name() string {
 // IsSite reports whether the hosts of the group are one site, whatever addresses they have.
 func (g Group) IsSite() bool { return g.record().kind == ofSite }
 
+// HasSites reports whether the group is an address at which site groups have hosts.
+func (g Group) HasSites() bool { return g.record().kind == ofAddress && g.record().users > 0 }
+
 // AnyHost returns the number of one host of the group; 0: it has none.
 func (g Group) AnyHost() (hostID uint32) { return g.record().members.head }
 
@@ -99,5 +102,6 @@ func (g Group) LeaseDenied(now, most time.Duration) {
 	if g.s.leases.deny(now, g.id, g.record(), most) {
 		g.s.docsChanged(g.id)
 		g.s.reschedule(now, g.id)
+		g.s.deniedAbove(now, g.id)
 	}
 }

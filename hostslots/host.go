@@ -90,8 +90,16 @@ func (h Host) Leased() bool {
 	return group != 0 && h.s.Group(group).Leased()
 }
 
-// LeasedUntil returns the end of the lease of the host's group, which must have one.
-func (h Host) LeasedUntil() time.Duration { return h.s.leases.ends.Due(h.record().group) }
+// LeasedUntil returns the end of the leases that a request to the host needs, which the daemon must
+// have: that of its group, and that of the address above a site group.
+func (h Host) LeasedUntil() time.Duration {
+	ends, r := &h.s.leases.ends, h.record()
+	until := ends.Due(r.group)
+	if r.above != 0 && ends.Has(r.above) && !r.covered {
+		until = min(until, ends.Due(r.above))
+	}
+	return until
+}
 
 // GroupDue returns the moment from which a request may be sent to the host's group, whatever its
 // sites ask for. The host must have a group.

@@ -62,6 +62,7 @@ type Place struct {
 	Addr    netip.Addr // that requests go to
 	Group   string     // the name of its site group, which other hosts may be in, too; "": none
 	Network string     // the shared network that it is on, where it is a site group by itself; "": none
+	Covered bool       // the lease of Group is that of Addr, too: the address itself is one of its hosts
 	Site    Limits
 	Address AddressLimits // of Addr
 }
@@ -131,7 +132,8 @@ func (h Host) IsAt(p Place) bool {
 	if r.group == 0 || s.groups.At(r.group).id != p.GroupID(h.Name()) {
 		return false
 	}
-	return p.kind() == ofAddress || s.groups.At(r.above).id == p.aboveID() && s.addr(h.id) == p.Addr
+	return p.kind() == ofAddress ||
+		s.groups.At(r.above).id == p.aboveID() && s.addr(h.id) == p.Addr && r.covered == p.Covered
 }
 
 // Bind puts the host into the group of a place: that of its address or, with a name, its site
@@ -189,6 +191,7 @@ func (s *Slots) enterAbove(now time.Duration, hostID uint32, p *Place) {
 		s.named.addrs[hostID] = p.Addr
 		s.named.names[p.aboveID()] = p.Network
 	}
+	h.covered = p.Covered
 	up := s.groups.At(h.above)
 	up.users++
 	s.pacer.addLimits(up, h.above, h.limits)

@@ -39,10 +39,51 @@ func (l *leases) init(groups *slab.Slab[group]) {
 	l.wanted = newRecordList(groups, func(g *group) *link { return &g.wanted })
 }
 
-// needsLease reports whether a group has something to send, or an open request. A group whose host
-// waits in line keeps its lease, or each turn at the cap would wait for the reservation.
+// needsLease reports whether a group has something to send, or an open request, or hosts of site
+// groups in line. A group whose host waits in line keeps its lease, or each turn at the cap would
+// wait for the reservation.
 func (g *group) needsLease() bool {
-	return g.slot != 0 && (g.rotation.head != 0 || g.inLine > 0) || g.hasOwn() || g.open() > 0
+	return g.slot != 0 && (g.rotation.head != 0 || g.inLine > 0) || g.hasOwn() || g.open() > 0 ||
+		g.users > 0 && g.line.head != 0
+}
+
+// hasLeaseAbove reports whether the daemon has the lease of the address above a host's site group.
+func (s *Slots) hasLeaseAbove(h *host) bool {
+	up := s.groups.At(h.above)
+	return !s.cfg.Leases || up.kind == ofNetwork || h.covered || up.lease.state == leased
+}
+
+// deniedLease returns the group whose lease was denied, so that a group can send nothing: the group
+// itself, or the address that its hosts are in line at; 0: neither. It looks at the address of one host.
+func (s *Slots) deniedLease(id uint32, g *group) (denies uint32) {
+	if g.lease.state == denied {
+		return id
+	}
+	if g.rotation.head != 0 || g.inLine == 0 {
+		return 0
+	}
+	if h := s.hosts.At(g.members.head); !h.covered && s.groups.At(h.above).lease.state == denied {
+		return h.above
+	}
+	return 0
+}
+
+// deniedAbove is called when the lease of an address was denied. The site groups whose hosts are in line
+// there cannot use their slots until it is asked for again.
+func (s *Slots) deniedAbove(now time.Duration, addressID uint32) {
+	next, until := s.groups.At(addressID).line.head, s.leases.ends.Due(addressID)
+	for range mostWoken {
+		if next == 0 {
+			return
+		}
+		h := s.hosts.At(next)
+		next = s.dispatch.places.next(next)
+		if !h.covered {
+			g := s.groups.At(h.group)
+			g.hostsDue = max(g.hostsDue, until)
+			s.reschedule(now, h.group)
+		}
+	}
 }
 
 // update asks for a lease or gives it up, as the group needs it. A denial lasts its time.
@@ -102,7 +143,8 @@ func (s *Slots) NextWantedLease() (groupID uint32) {
 
 // ReleasedLeases gives up the leases that are not needed, and appends their groups. If the gap of
 // a group ends within linger, and before the lease does, the lease is kept until then: no other
-// daemon could use the group sooner, and more documents may come.
+// daemon could use the group sooner, and more documents may come. That of an address with site groups
+// is kept for linger, since their next request needs it.
 func (s *Slots) ReleasedLeases(now, linger time.Duration, to []uint32) []uint32 {
 	for _, id := range s.leases.idle {
 		to = s.releaseLease(now, linger, id, to)
@@ -123,7 +165,11 @@ func (s *Slots) releaseLease(now, linger time.Duration, id uint32, to []uint32) 
 	if g.lease.state != leased || g.needsLease() {
 		return to
 	}
-	if due := s.Group(id).FreeFrom(); due > now && due-now <= linger && due < s.leases.ends.Due(id) {
+	due := s.Group(id).FreeFrom()
+	if g.users > 0 && due <= now+linger {
+		due = now + linger
+	}
+	if due > now && due-now <= linger && due < s.leases.ends.Due(id) {
 		s.leases.deferredReleases.Set(id, due)
 		return to
 	}

@@ -97,6 +97,84 @@ func TestPreemptedGroupIsReleased(t *testing.T) {
 	}
 }
 
+// TestSiteWithoutItsAddressGivesUpItsSlot: the lease of the address that a site group is at was denied,
+// so the slot is of no use to the group while another one waits.
+func TestSiteWithoutItsAddressGivesUpItsSlot(t *testing.T) {
+	s := New(Config{
+		Count: 1, Len: 8, Concurrent: 1, Gap: time.Second, StatusTimeout: time.Minute, MaxAttempts: 3,
+		Patience: time.Minute, RejectOver: 100, Remember: 100, Leases: true,
+	})
+	var groups []uint32
+	for n, name := range []string{"a.test", "b.test"} {
+		o := s.EnsureOrigin([]byte("http://"+name), []byte(name))
+		s.Host(s.HostOf(o)).Bind(0, Place{
+			Addr: netip.AddrFrom4([4]byte{10, 0, 0, byte(n)}), Group: []string{"site", ""}[n],
+		})
+		s.Offer(0, Candidate{Origin: o, ID: []byte(name), URL: []byte("http://" + name), Priority: 0})
+		groups = append(groups, s.hosts.At(s.HostOf(o)).group)
+	}
+	now := time.Second
+	s.Group(s.NextWantedLease()).LeaseGranted(now, time.Hour)
+	if turn, _, ok := s.Next(now); ok {
+		t.Fatalf("%s may be asked without the lease of its address", s.Host(turn.Host).Name())
+	}
+	address := s.NextWantedLease()
+	if name := s.Group(address).Name(); name != "10.0.0.0" || !s.Group(address).HasSites() {
+		t.Fatalf("the lease of %s is wanted; want that of the address", name)
+	}
+	if v := s.Host(s.FindHost([]byte("a.test"))).View(); v.Unleased != address {
+		t.Errorf("the view says that group %d is not leased; want %d", v.Unleased, address)
+	}
+	s.Group(address).LeaseDenied(now, time.Minute)
+	if got := s.ReleasedLeases(now, 0, nil); !slices.Equal(got, groups[:1]) {
+		t.Errorf("released are %v; want the site's group", got)
+	}
+	if id := s.NextWantedLease(); id != groups[1] {
+		t.Errorf("group %d wants a lease; want %d, which has the slot now", id, groups[1])
+	}
+	s.Tick(now + firstDenial)
+	if id := s.NextWantedLease(); id != address {
+		t.Errorf("group %d wants a lease when the denial is over; want the address", id)
+	}
+}
+
+// TestLeaseOfAnAddressOutlastsTheGapOfItsSites: a request to a site group needs the lease of the address
+// for a moment only, and the next one needs it again.
+func TestLeaseOfAnAddressOutlastsTheGapOfItsSites(t *testing.T) {
+	const gap = time.Second
+	s := New(Config{
+		Count: 1, Len: 8, Concurrent: 1, Gap: gap, StatusTimeout: time.Minute, MaxAttempts: 3,
+		Patience: time.Minute, RejectOver: 100, Remember: 100, Leases: true,
+	})
+	o := s.EnsureOrigin([]byte("http://a.test"), []byte("a.test"))
+	h := s.Host(s.HostOf(o))
+	h.Bind(0, Place{Addr: netip.MustParseAddr("10.0.0.1"), Group: "site"})
+	for _, id := range []string{"1", "2", "3"} {
+		s.Offer(0, Candidate{Origin: o, ID: []byte(id), URL: []byte("http://a.test/" + id), Priority: 0})
+	}
+	s.Group(s.NextWantedLease()).LeaseGranted(gap, time.Hour)
+	s.Next(gap)
+	address := s.NextWantedLease()
+	s.Group(address).LeaseGranted(gap, time.Minute)
+	if until := h.LeasedUntil(); until != time.Minute {
+		t.Errorf("requests may be sent until %v; want a minute, the sooner end of both leases", until)
+	}
+	for now := gap; now <= 3*gap; now += gap {
+		turn, _, ok := s.Next(now)
+		if !ok {
+			t.Fatalf("nothing may be sent at %v", now)
+		}
+		s.End(now, s.Done(now, s.Send(now, turn, 1), 200, 0))
+		if got := s.ReleasedLeases(now, 2*gap, nil); now < 3*gap && len(got) > 0 {
+			t.Fatalf("%v are released at %v; want none", got, now)
+		}
+	}
+	s.ReleasedLeases(5*gap, 2*gap, nil)
+	if s.Group(address).Leased() {
+		t.Error("the lease of the address is kept with nothing to send")
+	}
+}
+
 // TestReleasedGroupIsFreeWhenItsSitesAre: another daemon knows nothing of the sites of an address,
 // so it may have the address when the gap of each has passed.
 func TestReleasedGroupIsFreeWhenItsSitesAre(t *testing.T) {

@@ -29,7 +29,28 @@ func (w *leasesWalk) host() []byte { return fmt.Appendf(nil, "h%d.test", w.rng.I
 func (w *leasesWalk) settle(id uint32) {
 	if !w.s.Host(id).Settled() {
 		w.s.Host(id).Unbind(w.now)
-		w.s.Host(id).Bind(w.now, Place{Addr: w.addr()})
+		w.s.Host(id).Bind(w.now, w.place(id))
+	}
+}
+
+// place returns a place of a host. Some hosts are in a site group, some of these at an address that is
+// itself one of its hosts.
+func (w *leasesWalk) place(id uint32) Place {
+	p := Place{Addr: w.addr()}
+	if n := w.s.Host(id).Hash() % 6; n < 2 {
+		p.Group = fmt.Sprint("site", n)
+		p.Covered = n == 0 && w.rng.IntN(3) == 0
+	}
+	return p
+}
+
+// mayAsk checks that the daemon has the leases that a request needs.
+func (w *leasesWalk) mayAsk(hostID uint32) {
+	h := w.s.hosts.At(hostID)
+	up := w.s.groups.At(h.above)
+	if w.s.groups.At(h.group).lease.state != leased || h.above != 0 && !h.covered && up.lease.state != leased {
+		w.t.Fatalf("at %v: %s is asked, and its group is leased: %v", w.now, w.s.hostName(hostID),
+			w.s.groups.At(h.group).lease.state == leased)
 	}
 }
 
@@ -55,10 +76,13 @@ func (w *leasesWalk) ask() {
 
 func (w *leasesWalk) send() {
 	if t, _, ok := w.s.Next(w.now); ok {
+		w.mayAsk(t.Host)
 		w.open = append(w.open, w.s.Send(w.now, t, 1))
 	}
 	if name, _, _, ok := w.s.NextOwnRequest(w.now, OwnQueue(w.rng.IntN(OwnQueues))); ok {
-		w.asked = append(w.asked, w.s.FindHost([]byte(w.names[name])))
+		host := w.s.FindHost([]byte(w.names[name]))
+		w.mayAsk(host)
+		w.asked = append(w.asked, host)
 	}
 }
 
@@ -150,7 +174,7 @@ func (w *leasesWalk) move() {
 func (w *leasesWalk) moveTo(id uint32) {
 	h := w.s.Host(id)
 	_, in := h.GroupID()
-	if in && h.Move(w.now, Place{Addr: w.addr()}, false) && w.rng.IntN(4) > 0 {
+	if in && h.Move(w.now, w.place(id), false) && w.rng.IntN(4) > 0 {
 		w.settle(id)
 	}
 }
@@ -198,7 +222,7 @@ func (w *leasesWalk) check() {
 	})
 	w.list("wanted", &s.leases.wanted, func(g *group) bool { return g.lease.state == wanted })
 	w.list("quotaUsed", &s.dispatch.quotaUsed, s.hasUsedQuota)
-	w.list("empty", &s.sweeper.empty, func(g *group) bool { return g.members.head == 0 })
+	w.list("empty", &s.sweeper.empty, func(g *group) bool { return g.members.head == 0 && g.users == 0 })
 	w.moves()
 	due := 0
 	for id := range w.groups() {

@@ -71,6 +71,7 @@ type host struct {
 	isIdle         bool // it is in sweeper.idle
 	rejected       bool // rejectList.hosts has it
 	released       bool // it was the first of those that waited for what is above it
+	covered        bool // see Place.Covered
 	wasSite        bool // it was in a site group last
 	failed         bool // NextFailed returns its documents
 	failing        bool // its name fails to resolve for now

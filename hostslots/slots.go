@@ -76,7 +76,7 @@ func (s *Slots) updateGroup(now time.Duration, id uint32) {
 	}
 	s.updateReady(now, id, g)
 	if g.slot != 0 && g.sent == 0 || g.isNotReady || g.hasUsedQuota {
-		s.dispatch.setNotReady(id, g, s.isNotReady(now, g))
+		s.dispatch.setNotReady(id, g, s.isNotReady(now, id, g))
 		s.dispatch.setQuotaUsed(id, g, s.hasUsedQuota(g))
 	}
 }

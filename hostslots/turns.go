@@ -232,7 +232,7 @@ func (s *Slots) isRequestable(now time.Duration, hostID uint32) bool {
 	}
 	up := s.groups.At(h.above)
 	if s.pacer.groupDue(up) <= now && up.open() < s.pacer.groupOpen(up) && !up.awaitsHosts() &&
-		(h.released || up.line.head == 0) {
+		s.hasLeaseAbove(h) && (h.released || up.line.head == 0) {
 		return true
 	}
 	s.lineUp(now, hostID)
@@ -281,12 +281,17 @@ func (s *Slots) isReady(now time.Duration, groupID uint32) bool {
 		d.ownReady[Retry].Has(groupID) && d.ownReady[Retry].Due(groupID) <= now
 }
 
-// updateCap sets when the next host may go on that is in line at a group. The hosts of an address
+// updateCap sets when the next host may go on that is in line at a group, and asks for the lease of an
+// address that it needs. The hosts of an address
 // and those in line there take turns: after one of either sort the others are first for
 // the time of a gap.
 func (s *Slots) updateCap(groupID uint32) {
 	up := s.groups.At(groupID)
-	if up.line.head == 0 || up.open() >= s.pacer.groupOpen(up) || up.awaitsHosts() {
+	if s.cfg.Leases && up.kind == ofAddress {
+		s.leases.update(groupID, up)
+	}
+	if up.line.head == 0 || up.open() >= s.pacer.groupOpen(up) || up.awaitsHosts() ||
+		!s.hasLeaseAbove(s.hosts.At(up.line.head)) {
 		s.dispatch.caps.Remove(groupID)
 		return
 	}

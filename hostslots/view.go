@@ -221,7 +221,7 @@ type HostView struct {
 	HostDelay      time.Duration // its Crawl-delay
 	Blocked        time.Duration // by the operator, until; 0: not
 	Group          string        // the group's name; empty: it has none
-	Unleased       uint32        // the group, if it needs a lease to send and has none; 0 otherwise
+	Unleased       uint32        // its group, or the address above, whose lease a request needs and lacks; 0: none
 }
 
 // View returns what is known of the host and its group.
@@ -250,8 +250,11 @@ func (h Host) View() HostView {
 	if g.incoming > 0 {
 		v.Incoming = s.moves.incoming(r.group)
 	}
-	if s.cfg.Leases && g.lease.state != leased {
+	switch {
+	case s.cfg.Leases && g.lease.state != leased:
 		v.Unleased = r.group
+	case r.turn == turnInLine && !s.hasLeaseAbove(r):
+		v.Unleased = r.above
 	}
 	for o := g.rotation.head; o != 0 && v.Others < maxOthers; o = s.dispatch.places.next(o) {
 		v.Others++

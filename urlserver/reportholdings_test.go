@@ -28,6 +28,11 @@ type holdings struct {
 	dead  map[string]bool
 }
 
+func newHoldings() *holdings {
+	return &holdings{held: map[string]map[string]reservation.Holding{}, until: map[string]time.Duration{},
+		dead: map[string]bool{}}
+}
+
 func (l *holdings) ReportHoldings(ctx context.Context, holder string, first bool, ttl time.Duration,
 	held []reservation.Holding) (bool, error) {
 	if l.away {
@@ -100,8 +105,7 @@ func (l *holdings) ofCrawl(crawl string) (n int) {
 func TestHeldIsTold(t *testing.T) {
 	const hosts, docs = 12, 120
 	for seed := range uint64(3) {
-		l := &holdings{held: map[string]map[string]reservation.Holding{}, until: map[string]time.Duration{},
-			dead: map[string]bool{}}
+		l := newHoldings()
 		w := newWorldOf(t, seed, 3, l, nil)
 		for n, nd := range w.nodes {
 			ids, urls := docsOf(n*docs, docs, hosts)

@@ -332,6 +332,32 @@ func (r *Reserver) bind(ctx context.Context, binds []engine.Bind) {
 			some[i].Group, some[i].Left = bound[i].Group, bound[i].Left
 		}
 		r.alias(ctx, some)
+		r.cover(ctx, some)
+	}
+}
+
+// cover finds out which hosts are in an alias that has their address as a host, too. It asks which group
+// the address is in. Where it gets no answer, the host counts as not bound.
+func (r *Reserver) cover(ctx context.Context, binds []engine.Bind) {
+	var of []*engine.Bind
+	var addrs []reservation.Binding
+	for i := range binds {
+		if b := &binds[i]; reservation.CheckAliasName(b.Group) == nil {
+			of = append(of, b)
+			addrs = append(addrs, reservation.Binding{Host: b.Addr.String(), Group: b.Addr.String()})
+		}
+	}
+	if len(of) == 0 {
+		return
+	}
+	bound, err := r.Store.Bind(ctx, addrs, reservation.MinLease)
+	r.note(ctx, err)
+	for i, b := range of {
+		if err != nil {
+			b.Group = ""
+		} else {
+			b.Covered = bound[i].Group == b.Group
+		}
 	}
 }
 

@@ -32,6 +32,7 @@ type world struct {
 	open  map[string]int
 	sent  map[string]int // by DOC_ID
 	alias bool           // all hosts are one group
+	place netip.Addr     // that all hosts are at; the zero value: each daemon finds addresses of its own
 	mixed bool           // the daemons' calls of the store interleave
 
 	cap    configs.Pace  // of the network that all hosts are in; the zero value: there is none
@@ -117,6 +118,9 @@ func newWorldOf(t *testing.T, seed uint64, nodes int, h *holdings, adjust func(*
 		}
 		nd.e = engine.New(cfg, engine.Options{Generation: uint32(n), Lease: worldLease,
 			Counted: h != nil, Cached: func(name []byte) (netip.Addr, error, bool) {
+				if w.place.IsValid() {
+					return w.place, nil, true
+				}
 				return netip.AddrFrom4([4]byte{192, 0, byte(n), name[0]}), nil, true // another address for each daemon
 			}})
 		nd.spider = nd.e.Connected("spider")
@@ -216,8 +220,11 @@ func (w *world) send(nd *node, lines []byte) {
 	for line := range bytes.Lines(lines) {
 		f := bytes.Fields(line)
 		politeness := string(bytes.Split(f[3], []byte("/"))[2]) // the host
-		if w.alias {
+		switch {
+		case w.alias:
 			politeness = "site"
+		case w.place.IsValid():
+			politeness = w.place.String()
 		}
 		if w.open[politeness] > 0 {
 			w.t.Errorf("%v: %s asks %v while %d requests are open", w.now, nd.r.Holder, politeness, w.open[politeness])
@@ -390,6 +397,64 @@ func TestGroupOfARuleIsAnAlias(t *testing.T) {
 				t.Errorf("rules after %v: document %d was sent %d times; want once", before, id, w.sent[fmt.Sprint(id)])
 			}
 		}
+	}
+}
+
+// TestGroupOfARuleSharesItsAddress: some hosts of an address are one site by a rule, which has a lease of
+// its own. One daemon has documents of the site and another one of its neighbour, or both have all
+// documents. Together they keep the pace of the address, also where the address is a host of the site.
+func TestGroupOfARuleSharesItsAddress(t *testing.T) {
+	for _, site := range [][]string{{"a.example", "b.example"}, {"a.example", "192.0.2.1"}} {
+		for n := range 8 {
+			apart, counted, alias := n&1 > 0, n&2 > 0, n&4 > 0
+			t.Run(fmt.Sprintf("%s, apart %v, counted %v, by alias %v", site, apart, counted, alias),
+				func(t *testing.T) { testSiteAtAnAddress(t, site, apart, counted, alias) })
+		}
+	}
+}
+
+// testSiteAtAnAddress lets two daemons crawl hosts at one address. An alias or a rule makes some of them a
+// site.
+func testSiteAtAnAddress(t *testing.T, site []string, apart, counted, alias bool) {
+	const docs = 90
+	var h *holdings
+	if counted {
+		h = newHoldings()
+	}
+	w := newWorldOf(t, 3, 2, h, func(cfg *configs.Config) {
+		if !alias {
+			cfg.Rules = []configs.HostRule{{Hosts: site, Group: "site"}}
+		}
+	})
+	w.place = netip.MustParseAddr("192.0.2.1")
+	if alias {
+		if err := w.store.SetAlias(t.Context(), "site", site); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n, nd := range w.nodes {
+		var ids, urls []string
+		for i := range docs {
+			if of := i % 3; apart && n == of/2 || !apart && n == i/3%2 {
+				ids = append(ids, fmt.Sprint(i))
+				urls = append(urls, fmt.Sprintf("http://%s/%d", append(site, "c.example")[of], i))
+			}
+		}
+		w.give(nd, ids, urls)
+	}
+	w.run(10 * time.Minute)
+	for id := range docs {
+		if w.sent[fmt.Sprint(id)] != 1 {
+			t.Errorf("document %d was sent %d times in ten minutes; want once", id, w.sent[fmt.Sprint(id)])
+		}
+	}
+	for _, nd := range w.nodes {
+		if held := nd.e.Stats().Leases; held != 0 {
+			t.Errorf("%s keeps %d leases with nothing to send", nd.r.Holder, held)
+		}
+	}
+	if !counted {
+		w.end()
 	}
 }
 

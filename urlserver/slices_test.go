@@ -31,7 +31,8 @@ func TestSlicesAreLeased(t *testing.T) {
 		"grpc":   serviceStore,
 	}
 	for name, store := range stores {
-		t.Run(name, func(t *testing.T) { testSlice(t, store(t)) })
+		t.Run(name, func(t *testing.T) { testSlice(t, store(t), slice) })
+		t.Run(name+", an address for a site", func(t *testing.T) { testSlice(t, store(t), "192.0.2.1") })
 	}
 }
 
@@ -65,15 +66,17 @@ func serviceStore(t *testing.T) reservation.Store {
 	return c
 }
 
-func testSlice(t *testing.T, store reservation.Store) {
-	const slice = "0.0123456789abcdef.slice.invalid"
+const slice = "0.0123456789abcdef.slice.invalid"
+
+// testSlice leases what is leased under a name and has no documents.
+func testSlice(t *testing.T, store reservation.Store, name string) {
 	ctx := t.Context()
-	reserver := func(name string) *Reserver {
-		return &Reserver{Store: store, Lease: time.Minute, Holder: name, Log: zerolog.Nop()}
+	reserver := func(holder string) *Reserver {
+		return &Reserver{Store: store, Lease: time.Minute, Holder: holder, Log: zerolog.Nop()}
 	}
 	ask := func(r *Reserver, token uint64) *engine.LeaseRequest {
 		c := &engine.LeaseBatch{}
-		request := engine.LeaseRequest{Host: slice, Slice: true, Token: token}
+		request := engine.LeaseRequest{Host: name, Slice: true, Token: token}
 		if token == 0 {
 			c.Acquires = []engine.LeaseRequest{request}
 			r.do(ctx, c)
@@ -94,7 +97,7 @@ func testSlice(t *testing.T, store reservation.Store) {
 	if got := ask(a, first.Token); got.Answer != engine.Granted {
 		t.Errorf("its lease extended: answer %d; want it granted", got.Answer)
 	}
-	a.do(ctx, &engine.LeaseBatch{Releases: []engine.Release{{Host: slice, Slice: true, Token: first.Token}}})
+	a.do(ctx, &engine.LeaseBatch{Releases: []engine.Release{{Host: name, Slice: true, Token: first.Token}}})
 	second := ask(b, 0)
 	if second.Answer != engine.Granted || second.Token <= first.Token {
 		t.Fatalf("a released slice: answer %d, token %d after %d; want it granted with a greater one",
@@ -108,7 +111,7 @@ func testSlice(t *testing.T, store reservation.Store) {
 		t.Errorf("the lease extended after the former holder has cleaned up: answer %d; want it granted", got.Answer)
 	}
 	a.surrender(ctx, nil)
-	b.surrender(ctx, []engine.Release{{Host: slice, Slice: true, Token: second.Token, Delete: true}})
+	b.surrender(ctx, []engine.Release{{Host: name, Slice: true, Token: second.Token, Delete: true}})
 	if s, err := store.Stats(ctx); err != nil || s.Hosts != 0 {
 		t.Errorf("when all daemons have ended, the store has %+v, %v; want nothing", s, err)
 	}
@@ -117,7 +120,7 @@ func testSlice(t *testing.T, store reservation.Store) {
 // TestSlicesInRedisLeaveNoCount looks for what a slice leaves in the keys of crawl host groups.
 func TestSlicesInRedisLeaveNoCount(t *testing.T) {
 	server := redistest.Start(t)
-	testSlice(t, redisStore(t, server.Addr()))
+	testSlice(t, redisStore(t, server.Addr()), slice)
 	c, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{server.Addr()}, DisableCache: true})
 	if err != nil {
 		t.Fatal(err)
@@ -273,7 +276,7 @@ func TestDaemonsDisagreeOnTheNetwork(t *testing.T) {
 // TestSlicesOfADeadDaemonAreForgotten: another daemon deletes what a daemon that died knew, once the
 // lease has ended, and nothing that somebody has.
 func TestSlicesOfADeadDaemonAreForgotten(t *testing.T) {
-	const slice, held = "0.0123456789abcdef.slice.invalid", "1.0123456789abcdef.slice.invalid"
+	const held = "1.0123456789abcdef.slice.invalid"
 	store := redisStore(t, redistest.Start(t).Addr())
 	ctx := t.Context()
 	dead := &Reserver{Store: store, Lease: time.Second, Holder: "dead", Log: zerolog.Nop()}

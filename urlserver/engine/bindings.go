@@ -55,6 +55,7 @@ type binding struct {
 	waits   bool          // the host waits until its binding ends; see awaitsEnd
 	group   netip.Addr    // the bound group; invalid: the host is bound to an alias, to itself, or to nothing
 	own     bool          // the host is bound to itself
+	covered bool          // see Bind.Covered
 	follows bool          // this daemon goes by the binding, but does not extend it
 	yields  time.Duration // the binding is not extended until then: another daemon waits for its end
 }
@@ -289,7 +290,7 @@ func (e *Engine) bindAnswered(answer *Bind, began time.Duration) {
 		e.leases.retryAt = e.now + leaseRetry
 		return
 	}
-	b.at, b.ttl = at, ttl
+	b.at, b.ttl, b.covered = at, ttl, answer.Covered
 	place := e.placeIn(host, "", addr)
 	if !addr.IsValid() {
 		place = e.placeIn(host, answer.Group, b.addr)

@@ -161,7 +161,7 @@ func (e *Engine) groupWaits(x *Explanation) explain.Reason {
 	case x.InSlotQueue:
 		return because(explain.NoSlot, x.group(), e.cfg.QueueCount)
 	case x.Unleased != 0:
-		return because(explain.NotLeased, x.group())
+		return because(explain.NotLeased, e.slots.Group(x.Unleased).Name())
 	case x.Next > e.now:
 		return because(explain.GapNotOver)
 	case x.InLine > 0:

@@ -48,7 +48,7 @@ type Release struct {
 	Token  uint64
 	Next   time.Duration
 	Delete bool // the daemon holds no document of the group
-	Slice  bool // of a shared network's cap, or for URL Frontier clients: it has no documents to be counted
+	Slice  bool // of a cap, or of an address for site groups or clients: no documents are to be counted
 }
 
 // Bind proposes the group of a host: its address, by a rule an alias, or the host itself.
@@ -64,6 +64,7 @@ type Bind struct {
 	Ask      bool          // ask for the group in force, and extend the binding as little as possible
 	Group    string        // the answer: the group in force; "": there is none
 	Left     time.Duration // the answer: for which that holds at least
+	Covered  bool          // the answer: Group is an alias that has Addr as a host, too
 }
 
 // LeaseRequest asks for a lease to be acquired or extended.
@@ -194,7 +195,7 @@ func (e *Engine) requestLeases(due *waiter) {
 		if id == 0 {
 			break
 		}
-		c.Acquires = append(c.Acquires, LeaseRequest{group: id, Host: e.leaseHost(id)})
+		c.Acquires = append(c.Acquires, LeaseRequest{group: id, Host: e.leaseHost(id), Slice: e.isUncounted(id)})
 	}
 	e.gatherReports(c, due)
 	if len(c.Reports)+len(c.Releases)+len(c.Binds)+len(c.Extends)+len(c.Acquires)+len(c.Forgets) > 0 {
@@ -224,10 +225,18 @@ func (e *Engine) releaseLease(group uint32) {
 	}
 	e.leases.held.drop(group)
 	e.leases.renewals.Remove(group)
+	uncounted := e.isUncounted(group)
 	e.leases.releases = append(e.leases.releases, Release{
-		group: group, Host: h.host, Token: h.token, Delete: e.slots.Group(group).Docs() == 0,
-		Next: max(0, e.slots.Group(group).FreeFrom()-e.now),
+		group: group, Host: h.host, Token: h.token, Slice: uncounted,
+		Delete: !uncounted && e.slots.Group(group).Docs() == 0,
+		Next:   max(0, e.slots.Group(group).FreeFrom()-e.now),
 	})
+}
+
+// isUncounted reports whether a group is an address that is leased for site groups alone. It has no
+// documents, so no report makes it known to a store that counts them.
+func (e *Engine) isUncounted(group uint32) bool {
+	return e.slots.Group(group).Docs() == 0 && e.slots.Group(group).HasSites()
 }
 
 func (e *Engine) gatherExtends(c *LeaseBatch, due *waiter) {
@@ -297,7 +306,7 @@ func (e *Engine) sliceAnswered(c *LeaseRequest, began time.Duration) {
 }
 
 func (e *Engine) extendAnswered(c *LeaseRequest, began time.Duration) {
-	if c.Slice {
+	if c.slice != nil {
 		e.sliceAnswered(c, began)
 		return
 	}
@@ -319,7 +328,7 @@ func (e *Engine) extendAnswered(c *LeaseRequest, began time.Duration) {
 }
 
 func (e *Engine) acquireAnswered(c *LeaseRequest, began time.Duration) {
-	if c.Slice {
+	if c.slice != nil {
 		e.sliceAnswered(c, began)
 		return
 	}

@@ -102,8 +102,11 @@ func (e *Engine) place(host uint32, addr netip.Addr) hostslots.Place {
 		},
 		Address: hostslots.AddressLimits{Gap: gap(r.Address.PerSec), Concurrent: r.Address.Concurrent},
 	}
-	if r.Shared != nil {
+	switch {
+	case r.Shared != nil:
 		p.Network = r.Shared.Name
+	case r.Group != "" && e.opt.Lease > 0:
+		p.Covered = e.isAddressIn(r.Group, addr)
 	}
 	return p
 }
@@ -120,8 +123,15 @@ func (e *Engine) placeIn(host uint32, alias string, addr netip.Addr) hostslots.P
 		p.Group = addr.String()
 	default:
 		p.Group = alias
+		p.Covered = p.Network == "" && alias != "" && e.isAddressIn(alias, addr)
 	}
+	p.Covered = p.Covered || p.Network == "" && p.Group != "" && e.binding(host).covered
 	return p
+}
+
+// isAddressIn reports whether a rule puts an address, as a host, into a group.
+func (e *Engine) isAddressIn(group string, addr netip.Addr) bool {
+	return e.rules.set.Limits([]byte(addr.String()), addr).Group == group
 }
 
 // alias returns what the reservation calls the group of a host at a place: the name of a rule's
