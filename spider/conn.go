@@ -208,6 +208,6 @@ func (b *beat) done(r result) {
 	b.stop()
 	b.out.mu.Lock()
 	defer b.out.mu.Unlock()
-	b.out.lines = protocol.AppendDone(b.out.lines, b.trans, r.status, r.retryAfter)
+	b.out.lines = protocol.AppendDoneWith(b.out.lines, b.trans, r.status, r.retryAfter, r.details)
 	b.out.wakeLocked()
 }

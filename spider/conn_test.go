@@ -68,6 +68,41 @@ func TestConversation(t *testing.T) {
 	})
 }
 
+// A spider that puts links says of a page that it fetched before whether it has changed.
+func TestChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Config{Index: onConnection})
+		pages := map[string]string{}
+		pipeWeb(t, s, func(w http.ResponseWriter, r *http.Request) {
+			text, found := pages[r.URL.Path]
+			if !found {
+				w.WriteHeader(http.StatusNotFound)
+			}
+			fmt.Fprint(w, text)
+		})
+		d := newDaemon(t, s)
+		for i, c := range []struct{ path, text, want string }{
+			{path: "/a", text: "one", want: "DONE 200"},
+			{path: "/b", text: "one", want: "DONE 200"},
+			{path: "/a", text: "one", want: "DONE 200 changed=0"},
+			{path: "/a", text: "two", want: "DONE 200 changed=1"},
+			{path: "/a", text: "two", want: "DONE 200 changed=0"},
+			{path: "/c", text: "", want: "DONE 200"},
+			{path: "/c", text: "", want: "DONE 200 changed=0"},
+			{path: "/a", want: "DONE 404"},
+			{path: "/a", text: "two", want: "DONE 200 changed=0"},
+		} {
+			if pages[c.path] = c.text; strings.HasSuffix(c.want, "404") {
+				delete(pages, c.path)
+			}
+			d.send(fetchLine(i, testAddr, "http://a.test"+c.path))
+			if got := d.receive(); !strings.HasSuffix(got, " "+c.want) {
+				t.Errorf("%d. of %s: spider says %q; want %q", i, c.path, got, c.want)
+			}
+		}
+	})
+}
+
 // WORKING is sent exactly every half of the timeout, and not after DONE.
 func TestWorking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

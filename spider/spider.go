@@ -140,8 +140,9 @@ func (c Config) withDefaults() Config {
 type Spider struct {
 	cfg     Config
 	fetcher *fetcher
-	index   *index   // nil: links are only counted
-	archive *archive // nil: no WARC
+	index   *index      // nil: links are only counted
+	archive *archive    // nil: no WARC
+	bodies  *lastBodies // nil: links are only counted
 	busy    chan struct{}
 	spacing spacing
 	// one for each page being parsed: a page takes a core and, at worst, the memory of a body
@@ -164,6 +165,9 @@ func New(cfg Config) *Spider {
 		parsing: make(chan struct{}, cores()),
 	}
 	s.handle, s.connected = s.visit, func(context.Context, *puts) {}
+	if cfg.Index != "" { // where links go, the lastmod of sitemaps goes, too
+		s.bodies = newLastBodies()
+	}
 	if cfg.Index != "" && cfg.Index != onConnection {
 		s.index = newIndex(cfg.Index, cfg.IndexToken, cfg.Log, &s.count)
 	}

@@ -44,7 +44,7 @@ func (t *Transport) fetch(req *http.Request, mine turn) (*http.Response, error) 
 		return nil, fmt.Errorf("fetch %s from %v: %w", req.URL.Redacted(), mine.fetch.Addr, err)
 	}
 	resp.Request = req
-	whole := result{resp.StatusCode, retryAfter(resp.Header.Get("Retry-After"), mine.arrived)}
+	whole := result{status: resp.StatusCode, retryAfter: retryAfter(resp.Header.Get("Retry-After"), mine.arrived)}
 	if resp.Body == http.NoBody {
 		report(whole)
 	} else {

@@ -15,6 +15,7 @@ import (
 type result struct {
 	status     int // 0: no answer, or a success with an incomplete body
 	retryAfter int // seconds, or protocol.NoRetryAfter
+	details    protocol.Details
 }
 
 // visit fetches a document. It returns after the archive has the record and the index has the
@@ -43,7 +44,11 @@ func (s *Spider) visit(ctx context.Context, f protocol.Fetch, arrived time.Time,
 	if err := s.putLinks(ctx, a, f.DocID, links); err != nil {
 		return result{}, err
 	}
-	return result{status: a.report(), retryAfter: retryAfter(a.header.Get("Retry-After"), a.at)}, nil
+	r := result{status: a.report(), retryAfter: retryAfter(a.header.Get("Retry-After"), a.at)}
+	if s.bodies != nil && r.status/100 == 2 {
+		r.details = s.bodies.note(u.Text(), a.body)
+	}
+	return r, nil
 }
 
 // tally counts an answer, or why there is none.
