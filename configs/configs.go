@@ -25,17 +25,17 @@ import (
 // The words are those of the settings file.
 type Config struct {
 	SpiderHost          string        // host name or IP, IPv6 without brackets; "": dial nobody
-	SpiderPort          int           // of the spider's listening port
-	TimeoutSpiderStatus time.Duration // whole seconds; without a status so long, a document is sent again
+	SpiderPort          int           // where the spider at SpiderHost listens
+	TimeoutSpiderStatus time.Duration // whole seconds; a document without a status for so long is sent again
 	QueueCount          int           // host slots
-	QueueLen            int           // documents a slot
-	ReqHostConcurrent   int           // open fetches a host group; at most QueueLen
-	ReqHostPerSec       float64       // requests a second to a host group; above 0
+	QueueLen            int           // documents in a slot
+	ReqHostConcurrent   int           // open requests to an address, and to each of its sites; at most QueueLen
+	ReqHostPerSec       float64       // requests a second to an address, and to each of its sites; above 0
 	AllowInsecure       bool          // listeners others can reach need neither token nor TLS
-	Rules               []HostRule    // the first one that applies to a host counts
+	Rules               []HostRule    // RuleSet says which of them count for a host
 	Crawls              []Crawl       // scopes of crawls
 
-	Canonical []canonical.Rule // query parameters that do not count for what URLs are known by
+	Canonical []canonical.Rule // query parameters that do not count when URLs are compared
 
 	Spider      Spider
 	Leftover    Leftover
@@ -69,7 +69,7 @@ type Spider struct {
 	TLSCA       string        // file; "": no client certificates asked for
 }
 
-// Leftover bounds what found no place in a slot.
+// Leftover bounds the leftover documents.
 type Leftover struct {
 	Max int // documents
 }
@@ -82,7 +82,7 @@ type CrawlTurns struct {
 // Politeness is what holds beside Req_Host_Per_Sec.
 type Politeness struct {
 	DelayFactor float64       // times the last fetch's time; 0: off
-	MaxDelay    time.Duration // at most so long because of DelayFactor
+	MaxDelay    time.Duration // the longest gap that DelayFactor leads to
 	Patience    time.Duration // a group that may not be asked for longer may lose its slot
 
 	SitePerSec     float64 // requests a second to one site; 0: as to an address
@@ -109,9 +109,9 @@ func (p Pace) or(o Pace) Pace {
 	return Pace{cmp.Or(p.PerSec, o.PerSec), cmp.Or(p.Concurrent, o.Concurrent)}
 }
 
-// VHosts bounds how many documents of one IP are held.
+// VHosts is about the hosts on one IP.
 type VHosts struct {
-	RejectOver int // documents on one IP; above it its hosts are rejected
+	RejectOver int // with more documents held for one IP, its hosts are in the reject list
 }
 
 // The words of docindex.kind.
@@ -227,7 +227,7 @@ type Reservation struct {
 	Addrs   []string      // "host:port" each
 	Prefix  string        // before each key in Redis
 	Lease   time.Duration // of one reservation
-	Penalty time.Duration // a lost lease keeps its group back so long
+	Penalty time.Duration // how long a group is left alone after its lease was lost
 	Janitor time.Duration // its period
 	Token   Secret        // bearer token of the service, password of Redis
 	TLSCert string        // file; "": no client certificate

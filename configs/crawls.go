@@ -16,7 +16,7 @@ import (
 // Crawl is the scope of a crawl ID.
 type Crawl struct {
 	ID    string
-	Scope scope.Scope // in its one form
+	Scope scope.Scope // in normal form
 }
 
 const (
@@ -63,7 +63,7 @@ func readCrawl(table map[string]any) (c Crawl, err error) {
 		}
 	}
 	text, err := json.Marshal(values)
-	if err != nil { // a number that is none, or a year beyond 9999
+	if err != nil { // nan, inf, or a year beyond 9999
 		return c, errors.New("it has a value that no scope can have")
 	}
 	c.ID = id
@@ -136,7 +136,8 @@ func tomlCrawl(c Crawl) string {
 	return "{" + strings.Join(pairs, ", ") + "}"
 }
 
-// crawlsAreEmbedded says that scopes of crawls are kept by an embedded index.
+// crawlsAreEmbedded returns what is wrong if there are [[crawls]] and the index is not embedded:
+// only an embedded index keeps scopes.
 func crawlsAreEmbedded(c Config) string {
 	return embedded(c, len(c.Crawls) > 0, "[[crawls]]: an embedded index keeps the scopes of crawls; say them there")
 }

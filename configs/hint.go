@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// maxSlips is how many slips of the pen a guess may mend.
+// maxSlips bounds the distance between an unknown name and the guess.
 const maxSlips = 3
 
-// hint is a guess at what an unknown name was meant to be, to go behind a
-// message; "" if there is none. The nearest by spelling comes first, then the
+// hint returns a guess at what an unknown name was meant to be, as the end of
+// an error message; "" if there is none. The nearest by spelling comes first, then the
 // right key in the wrong table.
 func (r *reader) hint(name string) string {
 	best, least := "", maxSlips+1
@@ -45,7 +45,8 @@ func (r *reader) names() []string {
 	return append(all, slices.Sorted(maps.Keys(r.sections))...)
 }
 
-// where says how a setting without a table is reached.
+// where returns where in the file a setting has to stand that is in no table;
+// "" for the others.
 func where(name string) string {
 	if strings.Contains(name, ".") {
 		return ""
@@ -58,7 +59,7 @@ func lastPart(name string) string {
 }
 
 // distance is how many bytes must be put in, left out, changed or swapped with
-// their neighbour to make b of a, or most if that many are not enough.
+// their neighbour to make b of a, but at most most.
 func distance(a, b string, most int) int {
 	if len(a)-len(b) >= most || len(b)-len(a) >= most {
 		return most

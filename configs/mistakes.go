@@ -41,7 +41,7 @@ func (m Mistake) String() string {
 // order of lines.
 type Error struct {
 	Mistakes []Mistake
-	More     bool // there are others behind the thousand that are listed
+	More     bool // there are more than the maxMistakes that are listed
 }
 
 // Error lists the mistakes, one a line.

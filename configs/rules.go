@@ -147,7 +147,7 @@ func refetchIsEmbedded(c Config) string {
 	return ""
 }
 
-// embedded is about what works with an embedded index only.
+// embedded returns a fault if something is wanted that only an embedded index has.
 func embedded(c Config, wanted bool, fault string) string {
 	if wanted && c.DocIndex.Kind == KindHTTP {
 		return `docindex.kind = "http" is the index of somebody else, and ` + fault
@@ -186,7 +186,7 @@ func pairedTLS(table, cert, key string) string {
 	return ""
 }
 
-// guarded is about a listener that others than this machine reach.
+// guarded returns what is wrong if other machines reach a listener that has neither token nor TLS.
 func guarded(c Config, key, listen string, is bool, by string) string {
 	if listen == "" || is || c.AllowInsecure || isLoopback(listen) {
 		return ""

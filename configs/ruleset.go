@@ -8,18 +8,20 @@ import (
 	"slices"
 )
 
-// NoRule is the number of no rule.
+// NoRule stands for no rule where the number of a rule is wanted.
 const NoRule = 0
 
 // RuleSet finds the rules that count for a site and for an address. A look-up probes a hash table
 // for each label of the name, and searches an ordered list of the rules' networks.
 //
-// For each of the two levels the first rule counts that says something about it:
+// There are two levels, the site and the address. At each level the first rule counts that is about
+// it:
 //   - A rule by hosts is about the sites that it names.
 //   - A rule by networks is about the addresses there. It is about the sites there, too, if it has
 //     SitePerSec, SiteConcurrent, Block or Group.
 //   - A rule with hosts and networks is one of each.
-//   - A rule that says nothing keeps later rules off, by networks at both levels.
+//   - A rule with nothing but hosts or networks sets nothing. It only keeps later rules from
+//     counting: a rule by hosts for the sites, a rule by networks at both levels.
 //
 // The known shared networks come after the rules of the settings file.
 //
@@ -46,7 +48,7 @@ type SharedNetwork struct {
 // host without rules.
 type HostLimits struct {
 	Site    Pace           // of its site; 0: Config.SitePace
-	Raises  bool           // Site is of a rule by hosts, so the address may be as fast if all its sites may
+	Raises  bool           // Site is of a rule by hosts; if all sites of the address have one, it may be as fast
 	Block   bool           // nothing is sent to the site
 	Group   string         // all hosts with this name are one site; "": the host is a site
 	Address Pace           // of the address; 0: Config.AddressPace, or as Raises says. 0 if Shared is set

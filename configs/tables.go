@@ -60,7 +60,7 @@ func (r *reader) isOfTable(e entry) bool {
 // takeOfTable puts one key into the table that is being read.
 func (r *reader) takeOfTable(e entry) {
 	d, written := r.table, e.path.String()
-	if d == nil || d.key != lower(e.path[0]) { // its header makes no sense, which was said
+	if d == nil || d.key != lower(e.path[0]) { // its header is wrong; that mistake is listed already
 		return
 	}
 	name := strings.TrimPrefix(lower(written), d.key+".")
@@ -84,7 +84,7 @@ func (r *reader) takeOfTable(e entry) {
 	d.values[name] = v
 }
 
-// endTable takes the table that is complete now.
+// endTable adds the table that has been read, unless one of its keys is a mistake.
 func (r *reader) endTable() {
 	d := r.table
 	if d == nil {

@@ -29,8 +29,8 @@ func (r *reader) beginRule(e entry) {
 	r.rule = &draft{line: e.line, said: map[string]int{}}
 }
 
-// endRule takes the rule that is complete now. Of one with another mistake it is not said what it
-// lacks.
+// endRule adds the rule that has been read. If one of its keys is a mistake, endRule does not
+// report what the rule lacks.
 func (r *reader) endRule() {
 	d := r.rule
 	if d == nil {
@@ -62,7 +62,7 @@ func (r *reader) takeOfRule(e entry) {
 	d := r.rule
 	k, ok := findRuleKey(name)
 	switch {
-	case d == nil: // its header makes no sense, which was said
+	case d == nil: // its header is wrong; that mistake is listed already
 	case !ok:
 		d.bad = true
 		d.said[name] = e.line

@@ -1,4 +1,5 @@
-// Package canonical says what URLs are known by when some of their query parameters do not count.
+// Package canonical returns the form by which a URL is known if some of its query parameters do not
+// count.
 package canonical
 
 import (

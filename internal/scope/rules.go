@@ -40,7 +40,7 @@ func (r Rule) String() string {
 
 // Rules decides what is in a scope. It does not change and is safe for concurrent use.
 type Rules struct {
-	Scope Scope // in its one form
+	Scope Scope // in normal form
 
 	domains, hosts map[string]struct{}
 	surts          prefixes
@@ -60,7 +60,7 @@ func Compile(s Scope) (*Rules, error) {
 	return compile(&s)
 }
 
-// compile compiles a scope that is in its one form.
+// compile compiles a scope that is in normal form.
 func compile(s *Scope) (r *Rules, err error) {
 	r = &Rules{
 		Scope: *s, domains: setOf(s.Domains), hosts: setOf(s.Hosts), surts: newPrefixes(s.SURTs), maxDepth: -1,

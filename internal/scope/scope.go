@@ -139,7 +139,7 @@ func plain(err error) error {
 	return fmt.Errorf("a JSON %s is of the wrong type", wrong.Value)
 }
 
-// Normal returns s in its one form: hosts in lower case and Punycode, extensions without dot, no
+// Normal returns s in normal form: hosts in lower case and Punycode, extensions without dot, no
 // list nil. The error is a *[Fault].
 func (s Scope) Normal() (Scope, error) {
 	if err := s.numbers(); err != nil {
@@ -220,7 +220,7 @@ func extensionForm(text string) (string, error) {
 	return ending, nil
 }
 
-// Text returns the JSON of a scope in its one form.
+// Text returns the JSON of a scope in normal form.
 func (s Scope) Text() []byte {
 	text, _ := json.Marshal(s) // strings, numbers and times of four-digit years always can be
 	return text
