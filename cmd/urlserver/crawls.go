@@ -115,7 +115,7 @@ func (l *crawlList) print(out io.Writer) error {
 	return w.Flush()
 }
 
-// which adds the flags that distinguish crawls with one ID.
+// which adds the flags that distinguish crawls with the same ID.
 func which(cmd *cobra.Command, app, spider *string) {
 	cmd.Flags().StringVar(app, "app", "", "application `ID` of the crawl")
 	cmd.Flags().StringVar(spider, "spider", "", "`spiderid` of the crawl")

@@ -79,7 +79,7 @@ func (f *putScope) apply(ctx context.Context, c *client, files []string, in io.R
 	if f.crawl == "" {
 		f.crawl = nameOf(s)
 	}
-	body, _ := json.Marshal(map[string]any{"scope": s}) // it always can be
+	body, _ := json.Marshal(map[string]any{"scope": s}) // cannot fail
 	var answer json.RawMessage
 	_, err = c.callURL(ctx, http.MethodPut, c.base.JoinPath("api", "crawls", f.crawl), "application/json",
 		bytes.NewReader(body), &answer)
@@ -91,8 +91,8 @@ var flagOf = map[string]string{
 	"domains": "domain", "hosts": "host", "deny": "deny", "max_depth": "depth", "max_pages": "max-pages",
 }
 
-// nameOf returns the crawl ID of a scope for which no ID was given: the same scope is the same
-// crawl, so that what is put twice is known.
+// nameOf returns the crawl ID of a scope for which no ID was given. It depends on the scope alone,
+// so a URL that is put twice with the same flags is known the second time.
 func nameOf(s scope.Scope) string {
 	sites := append(slices.Clone(s.Domains), s.Hosts...)
 	name := "put"
@@ -106,7 +106,8 @@ func nameOf(s scope.Scope) string {
 	return fmt.Sprintf("%s-%x", name, sha256.Sum256(s.Text()))[:len(name)+1+8]
 }
 
-// sitesOf returns the registered domains of all URLs in files. rest has standard input once more.
+// sitesOf returns the registered domains of all URLs in files. rest is standard input, to be read
+// from its beginning, also if it was one of the files.
 func sitesOf(files []string, in io.Reader) (sites []string, rest io.Reader, err error) {
 	seen := map[string]struct{}{}
 	for _, name := range files {

@@ -14,7 +14,7 @@ import (
 	"urlserver/internal/weburl"
 )
 
-// verdict is the output of robots.
+// verdict is the output of the command robots.
 type verdict struct {
 	Allowed    bool    `json:"allowed"`
 	Rule       string  `json:"rule"` // "": no rule matched

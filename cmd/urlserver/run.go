@@ -43,7 +43,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	return exitStatus(root.ExecuteContext(ctx), errs)
 }
 
-// exitStatus tells an error, and returns the exit status for it.
+// exitStatus prints an error, and returns the exit status for it.
 func exitStatus(err error, errs io.Writer) int {
 	if err == nil {
 		return exitDone

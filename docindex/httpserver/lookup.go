@@ -20,7 +20,7 @@ type lookedUp struct {
 	State    string          `json:"state"`
 	Due      *time.Time      `json:"due"` // null: it is not scheduled
 	Outcome  *string         `json:"outcome"`
-	Status   *int            `json:"status"` // null: there is no outcome, or nobody told its status
+	Status   *int            `json:"status"` // null: there is no outcome, or its status is not known
 	At       *time.Time      `json:"at"`
 	Priority int32           `json:"priority"`
 	Crawl    string          `json:"crawl"`
@@ -44,7 +44,7 @@ func answerOf(d *docindex.Document) lookedUp {
 	if len(d.Metadata) == 0 {
 		out.Metadata = json.RawMessage("{}")
 	}
-	if d.State == docindex.Scheduled { // a document is due since it was put at the earliest
+	if d.State == docindex.Scheduled { // no document is due before it was put
 		due := time.Unix(min(max(d.Due, d.Created.Unix()), lastDue.Unix()), 0).UTC()
 		out.Due = &due
 	}

@@ -1,5 +1,4 @@
-// Package recrawl fetches documents again: their outcomes schedule them anew instead of completing
-// them.
+// Package recrawl schedules documents to be fetched again: their outcomes do not complete them.
 //
 // It acts on outcomes alone, which line spiders and daemons over HTTP report. URL Frontier clients
 // say themselves when a URL is to be fetched again.
@@ -14,7 +13,7 @@ import (
 	"urlserver/docindex"
 )
 
-// Store is a store whose documents are fetched again. It is safe for concurrent use if the store
+// Store is a store whose documents are scheduled again. It is safe for concurrent use if the store
 // within is.
 type Store struct {
 	docindex.Store

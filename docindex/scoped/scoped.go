@@ -1,5 +1,6 @@
-// Package scoped keeps crawls in their scopes: a store that refuses what is put for a crawl and not
-// in its scope, and ends what is stored already when the scope changes.
+// Package scoped keeps crawls in their scopes. Its store refuses a URL that is put for a crawl and
+// is not in the crawl's scope. When a scope changes it ends the stored documents that are no longer
+// in it.
 //
 // Scopes are kept by the store within, as settings of crawls. The decision is made here, for all
 // stores alike.

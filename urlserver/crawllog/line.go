@@ -15,7 +15,7 @@ type line struct {
 	DocID    string   `json:"doc_id"`
 	Crawl    string   `json:"crawl"`
 	Outcome  string   `json:"outcome"`
-	Status   *int     `json:"status"`  // null: nobody told one
+	Status   *int     `json:"status"`  // null: it is not known
 	Fetch    *float64 `json:"fetch_s"` // null: no fetch ended with DONE
 	Attempts int      `json:"attempts"`
 	Via      string   `json:"via"`

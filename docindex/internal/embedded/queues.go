@@ -1,5 +1,6 @@
-// Package embedded is the body of the stores in this process: clock, lock, hooks, listings and
-// loops on a scheduler of package queuesched. A store adds where its documents are kept.
+// Package embedded is what the stores in memory and on disk have in common: clock, lock, hooks,
+// listings and loops around a scheduler of package queuesched. A store adds where its documents are
+// kept. The store in Redis uses parts of it.
 package embedded
 
 import (
