@@ -2,11 +2,12 @@ package hostslots
 
 import "math"
 
-// rejectList is the hosts that the doc index is asked to leave out of its next answer, except
-// those whose names fail.
+// rejectList has the hosts that the doc index is asked to leave out of its next answer.
+// Slots.docsChanged decides about groups and Slots.updateRejected about single hosts. Hosts whose
+// names fail are not here but in unresolved; Slots.Rejects adds them.
 type rejectList struct {
 	groups     recordList[group] // full, over Config.RejectOver, or denied a lease
-	hosts      recordList[host]  // with documents that their limits block, or that are slow
+	hosts      recordList[host]  // that have documents, and are blocked by their limits or slow
 	unrejected uint64            // how often a group or host left the list
 }
 
@@ -68,9 +69,9 @@ func (s *Slots) Unrejected() uint64 { return s.rejects.unrejected }
 // Rejects calls yield with the names of the hosts that should not get more documents, each once:
 // those of groups with a full slot, with too many documents or without a lease, those that a rule
 // blocks, those that are slow, and those whose names fail for now. If they are more than MaxRejects
-// the most useful come first: hosts with documents that wait, of which the index evidently has
-// more; then the other hosts of these groups, ordinaryHosts of each; then the rest. It costs
-// O(MaxRejects).
+// the most useful come first: hosts with documents that wait here, since the index is likely to
+// have more of these; then the other hosts of these groups, ordinaryHosts of each; then the rest.
+// It costs O(MaxRejects).
 func (s *Slots) Rejects(yield func(name []byte)) {
 	w := rejectWalk{s: s, yield: yield, names: MaxRejects, looks: 8 * MaxRejects}
 	groups := &s.rejects.groups

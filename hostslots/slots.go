@@ -89,7 +89,7 @@ func (s *Slots) updateReady(now time.Duration, id uint32, g *group) {
 		return // the ordinary case of a group that waits for the end of a request
 	}
 	due := s.pacer.groupDue(g)
-	if g.users > 0 && g.line.head != 0 && !g.turnAbove { // those have their turn first
+	if g.users > 0 && g.line.head != 0 && !g.turnAbove { // the hosts in line here go first
 		due += s.pacer.gap(&g.pace, s.pacer.groupGap(g))
 	}
 	may := (g.open() < s.pacer.groupOpen(g) || faulty(faultConcurrent)) && !g.awaitsHosts() &&

@@ -19,15 +19,16 @@ const (
 	firstPause = 2 * time.Second // until a name that failed is looked up again; doubles
 	mostPause  = time.Minute
 	downPause  = 5 * time.Second // the most while no name server can be used
-	downRest   = time.Second     // between two rounds of look-ups then
+	downRest   = time.Second     // between two groups of look-ups then
 	downTries  = 4               // look-ups of failing names under way then
 	triesShare = 4               // look-ups of failing names may take 1/triesShare of resolver.concurrency
-	spreads    = 16              // so many different pauses, up to half longer, keep apart names that fail together
+	spreads    = 16              // so many lengths of pauses, up to half longer, so that look-ups do not stay together
 	maxFailing = 1 << 20         // names; with more the index is not asked
 )
 
-// dns has the look-ups under way, the names that fail for now, and when addresses are looked up
-// again.
+// dns is the engine's part of the forward mapping: the look-ups under way, the names that fail for
+// now, and when addresses are looked up again. Package resolver caches the answers
+// (Options.Cached), and package hostslots has each host's address and group.
 type dns struct {
 	lookups    map[string]struct{} // names whose answer is to come
 	failing    map[uint32]*failing // by host; each host is pinned
@@ -69,8 +70,8 @@ func (e *Engine) isTemporary(err error) bool {
 	return err != nil && e.opt.ForNow != nil && e.opt.ForNow(err) || e.isDown(err)
 }
 
-// lookupEnded notes whether name servers can be reached. If not, they could not since the last
-// answer, as far as anybody knows.
+// lookupEnded notes whether name servers can be reached. If not, the time since the last answer
+// counts as time without name servers.
 func (e *Engine) lookupEnded(err error) {
 	n := &e.dns
 	if e.isDown(err) {

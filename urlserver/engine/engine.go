@@ -29,8 +29,8 @@ type Options struct {
 	Own func(netip.Addr) bool
 	// Generation of the first transactions. It must differ from start to start.
 	Generation uint32
-	// Exact: the index knows what it has given out and what has ended, so it never offers an ended
-	// document by mistake.
+	// Exact: the index knows what it has given out and what has ended, as an embedded index does.
+	// So it never offers an ended document by mistake.
 	Exact bool
 	// Notes: the index keeps notes of robots.txt and of addresses (Out.NoteRequests).
 	Notes bool

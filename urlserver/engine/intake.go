@@ -39,7 +39,7 @@ type intake struct {
 	asking      bool      // an answer is to come
 	woken       bool      // WakeIndex was called meanwhile
 	answeredAt  time.Duration
-	askAt       time.Duration // no request before
+	askAt       time.Duration // the index is not asked before
 	backoff     time.Duration
 	unrejected  uint64        // of the slots, at the last request
 	remoteUntil time.Duration // until then another daemon takes documents from the index, too
@@ -98,10 +98,10 @@ func (e *Engine) Answered(p *Prepared) {
 	}
 }
 
-// duplicate deals with a candidate whose DOC_ID is held or in quarantine. An exact index offers a
-// document again only if it was put again since. If the held document has the same URL, it is no
-// longer to be cancelled. If it has another URL, the candidate goes back to the index until the
-// DOC_ID is free.
+// duplicate deals with a candidate whose DOC_ID is held or in quarantine. An exact index
+// (Options.Exact) offers a document again only if it was put again since. If the held document has
+// the same URL, it is no longer to be cancelled. If it has another URL, the candidate goes back to
+// the index until the DOC_ID is free.
 func (e *Engine) duplicate(id, url []byte) {
 	e.stats.Duplicates++
 	if !e.opt.Exact {
@@ -195,7 +195,8 @@ func (e *Engine) askIndex(due *waiter) {
 		return
 	}
 	if e.dns.down || len(e.dns.failing) >= maxFailing {
-		e.intake.askAt = max(e.intake.askAt, e.intake.answeredAt+e.cfg.DocIndex.Retry) // what comes may go back at once
+		// Documents whose hosts' names fail may go back to the index at once.
+		e.intake.askAt = max(e.intake.askAt, e.intake.answeredAt+e.cfg.DocIndex.Retry)
 	}
 	if e.intake.askAt > e.now && e.slots.Unrejected() != e.intake.unrejected {
 		// Hosts that were left out may have documents.
@@ -221,8 +222,9 @@ func (e *Engine) noSpiders() bool {
 // NoteRemoteLease records that another daemon leases documents from this daemon's index.
 func (e *Engine) NoteRemoteLease() { e.intake.remoteUntil = e.now + docindex.RemoteLease }
 
-// needsCandidates reports whether slots have room, no group waits for one, few documents wait for
-// their hosts' names, and payloads do not take too much memory.
+// needsCandidates reports whether a new group could have a slot and no waiting group could use it,
+// leftover has room, few documents wait for their hosts' names, and payloads do not take too much
+// memory.
 func (e *Engine) needsCandidates() bool {
 	c := e.slots.Counts()
 	return e.slots.HasRoom(e.now) && c.Leftover < e.cfg.Leftover.Max && c.Payloads < maxPayloads && e.namesHaveRoom()

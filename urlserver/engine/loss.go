@@ -13,18 +13,18 @@ import (
 
 // What the end of a spider's connection counts for the documents that were in flight there:
 //
-//   - A spider that said nothing of what it was sent may have crashed by itself: no attempt counts,
-//     and its address is distrusted: what connects from there next gets its first documents after a
-//     pause, and few, until it says something.
-//   - Otherwise each of them may be what killed it, and is suspect: an attempt counts, and it is
-//     tried again in ever smaller company (suspects.go). The last attempt that it may have counts
-//     only where it was alone.
-//   - What was alone counts in both cases; where the spider had said nothing, only if that happens
-//     to it again, and the address is one from which spiders spoke.
-//   - The daemon ends a connection with a transaction that takes too long. Where the spider spoke
-//     of others meanwhile, that one counts, and the others do not. Where it spoke of none, it stood
-//     still, and one of those in flight may have been the cause: they count as above, and those
-//     that take too long do so whether the spider ever spoke or not.
+//   - The spider had said nothing of what it was sent. It may have crashed by itself, so no attempt
+//     counts. Its address is distrusted: the next spider there gets its first documents after a
+//     pause, and few of them until it says something.
+//   - The spider had said something. Then each document may have killed it, and is suspect: an
+//     attempt counts, and the document is sent again beside ever fewer others (suspects.go). The
+//     last attempt that it may have counts only if it was alone in flight.
+//   - If a spider that had said nothing had one document alone, that one counts an attempt from the
+//     second time on, if some spider at that address has ever said something.
+//   - The daemon itself ended the connection, because a transaction took too long. If the spider
+//     spoke of others meanwhile, an attempt counts for what took too long, and for nothing else. If
+//     it spoke of none, the spider stood still, perhaps because of a document in flight. Then all
+//     count as above, and what took too long counts even if the spider had never said anything.
 
 // peer is the address that a spider connects from, or is dialled at.
 type peer struct {
@@ -48,8 +48,8 @@ const (
 type loss struct {
 	docs   int                 // in flight then, whose lines had left the daemon
 	long   map[uint32]struct{} // of docs: the spider had worked at them for a status timeout
-	unsent int                 // of all, the youngest: whose lines had not
-	spares bool                // it ended for what took too long, while the spider spoke of others
+	unsent int                 // beside docs: whose lines had not left it; they were sent last
+	spares bool                // one took too long while the spider spoke of others: the others do not count
 }
 
 // peerAt returns what is known of an address, and counts a connection.
