@@ -189,7 +189,7 @@ type Robots struct {
 	UserAgent     string // begins with the product token of RFC 9309
 	Timeout       time.Duration
 	TTL           time.Duration // a copy is used so long
-	ErrorTTL      time.Duration // after an error, asked again no sooner
+	ErrorTTL      time.Duration // after an error, robots.txt is fetched again no sooner
 	MaxCrawlDelay time.Duration
 	MaxSize       int // bytes read of one file
 	Memory        int // bytes that what was read of all files may take

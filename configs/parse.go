@@ -226,8 +226,9 @@ func (r *reader) checkRules() {
 	}
 }
 
-// blame picks the first of keys that the text sets; ok is false if it sets
-// none, or if one of them is wrong by itself.
+// blame returns the key that a mistake of several keys is reported for: the
+// first that the text sets. ok is false if it sets none, or if one of them is
+// a mistake by itself.
 func (r *reader) blame(keys []string) (key string, line int, ok bool) {
 	for _, k := range keys {
 		if r.bad[lower(k)] {

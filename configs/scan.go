@@ -51,7 +51,7 @@ type scanner struct {
 	line    int
 	table   toml.Key // of the last header
 	mute    int      // above 0: in something whose entries have no path
-	lost    bool     // the last header made no sense, so keys have no path
+	lost    bool     // the last header was wrong, so keys have no path
 	whole   bool     // no setting was passed over
 	entries []entry
 	flaws   []flaw
@@ -164,7 +164,7 @@ func (s *scanner) pair(table toml.Key, depth int) error {
 	return nil
 }
 
-// inPair names the key of a value that came to grief, unless err has a place.
+// inPair adds the key to an error in its value, unless the error has a key.
 func (s *scanner) inPair(err error, path toml.Key) error {
 	if at, ok := errors.AsType[*placed](err); ok {
 		if at.key == nil {

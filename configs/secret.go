@@ -30,7 +30,7 @@ func (s Secret) MarshalText() ([]byte, error) {
 	return []byte(s.String()), nil
 }
 
-// Secrets are all that are set, for whoever has to keep them out of texts of others.
+// Secrets returns all secrets that are set, for callers that keep them out of logs and errors.
 func (c Config) Secrets() (list []string) {
 	for _, s := range []Secret{c.HTTP.Token, c.Spider.Token, c.DocIndex.Token, c.Frontier.Token,
 		c.Reservation.Token, c.Monitor.SASLPassword} {

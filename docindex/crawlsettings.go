@@ -5,9 +5,9 @@ import (
 	"errors"
 )
 
-// CrawlKeeper keeps a text for each crawl ID, as durably as the documents: what a crawl was told of
-// itself, such as its scope. A store reads the weight of its turns, if it heeds that, and nothing
-// else.
+// CrawlKeeper keeps a text for each crawl ID, as durably as the documents: the settings of the
+// crawl, such as its scope. A store that hands out documents by weight reads the weight in the
+// text, and nothing else.
 type CrawlKeeper interface {
 	// SetCrawlSettings sets the text of a crawl ID; an empty text removes it. It fails with
 	// ErrTooManyCrawls, changing nothing.

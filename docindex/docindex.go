@@ -3,8 +3,8 @@
 //
 // It has the values and the roles; it stores nothing itself.
 //
-// [Source] is what the daemon needs of a doc index. [Store] is an index that lives with the daemon
-// and takes URLs as well. Packages memory, disk and redis are stores. Package httpserver serves a
+// [Source] is what the daemon needs of a doc index. [Store] is an embedded index, which takes URLs
+// as well. Packages memory, disk and redis are stores. Package httpserver serves a
 // Store by the HTTP contract that CONTRACT.md describes, and package httpclient is a client of that
 // contract.
 package docindex
@@ -58,7 +58,7 @@ type Source interface {
 	Outcomes(ctx context.Context, o *Outcomes) error
 }
 
-// Store is a Source that lives with the daemon and takes URLs. Callers take the role that they use.
+// Store is an embedded index: a Source that also takes URLs. Callers take the role that they use.
 //
 // Each outcome completes its document, whatever its kind. An outcome with Again schedules the
 // document for that time in the same step, with the outcome's metadata and otherwise as it was. An

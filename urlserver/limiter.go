@@ -15,7 +15,7 @@ type limiter struct {
 	skipped int
 }
 
-// allow answers whether to log now, and how many were not logged before.
+// allow reports whether to log now, and how many entries were not logged since the last one.
 func (l *limiter) allow(now time.Time) (skipped int, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

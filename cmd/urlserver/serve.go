@@ -75,7 +75,7 @@ type launch struct {
 // load reads the settings.
 func (l launch) load() (configs.Config, error) { return configs.LoadWith(l.file, l.overrides) }
 
-// warn logs what the launch says in vain.
+// warn logs what was given to the launch and has no effect.
 func (l launch) warn(log zerolog.Logger) {
 	for _, w := range unknownVariables() {
 		log.Warn().Msg(w)
@@ -296,8 +296,8 @@ func (s *server) openIndex(all configs.Config) (index docindex.Source, store doc
 	return store, store, nil
 }
 
-// openShared returns the index in Redis. What a daemon has of it is lost to it as its reservations
-// are.
+// openShared returns the index in Redis. The documents of a daemon that has crashed are due again
+// after the lease of the reservation.
 func (s *server) openShared(cfg configs.DocIndex, lost configs.Reservation) (docindex.Store, error) {
 	secure, err := netguard.ClientFiles{Cert: cfg.TLSCert, Key: cfg.TLSKey, CA: cfg.TLSCA}.Client()
 	if err != nil {
@@ -311,7 +311,8 @@ func (s *server) openShared(cfg configs.DocIndex, lost configs.Reservation) (doc
 	return store, nil
 }
 
-// refetching is store, or one over it where anything is to be fetched again.
+// refetching returns store, or a store over it that schedules documents again if the settings ask
+// for that.
 func refetching(store docindex.Store, after configs.RefetchAfter) docindex.Store {
 	if after == (configs.RefetchAfter{}) {
 		return store
@@ -325,8 +326,8 @@ func (s *server) die(err error) {
 	os.Exit(exitFailed)
 }
 
-// run works until ctx ends. HTTP stays until the daemon has stopped: it can be
-// watched, and spiders' last links are taken.
+// run works until ctx ends. HTTP stays until the daemon has stopped, so that it can be watched, and
+// takes the last links of spiders.
 func (s *server) run(ctx context.Context) error {
 	rest, end := context.WithCancel(context.WithoutCancel(ctx))
 	var helpers sync.WaitGroup
@@ -336,7 +337,7 @@ func (s *server) run(ctx context.Context) error {
 	if s.http != nil {
 		helpers.Go(func() {
 			httpErr = s.admin.Serve(rest, s.http)
-			fail() // no daemon without its operator
+			fail() // an operator could not reach the daemon any more
 		})
 		s.log.Info().Stringer("address", s.http.Addr()).Msg("listening for HTTP")
 	}

@@ -27,7 +27,7 @@ import (
 const (
 	dialTimeout  = 2 * time.Second
 	writeTimeout = 10 * time.Second // for an answer, too
-	retryDial    = time.Second      // no sooner after a Redis that was not there
+	retryDial    = time.Second      // after a Redis could not be reached, it is dialled again no sooner
 	askTimeout   = 10 * time.Second // of calls without a context of their own
 
 	maxMoves = 5 // times that a call is told of another node, as while slots move; then it fails

@@ -14,7 +14,7 @@ var (
 
 var _ prometheus.Collector = (*Log)(nil)
 
-// Describe sends what there is.
+// Describe sends the descriptions of all metrics.
 func (l *Log) Describe(out chan<- *prometheus.Desc) {
 	out <- linesDesc
 	out <- waitingDesc

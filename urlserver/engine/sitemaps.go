@@ -8,7 +8,7 @@ import (
 )
 
 // putsSitemaps reports whether the sitemaps that robots.txt names are put into the doc index. Only
-// an index that lives with the daemon takes them.
+// an embedded index takes them.
 func (e *Engine) putsSitemaps() bool { return e.cfg.Robots.Sitemaps && e.opt.Exact }
 
 // noteVia notes for which document a robots.txt is fetched: the one that is next at its origin.

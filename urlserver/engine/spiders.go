@@ -10,7 +10,7 @@ import (
 	"urlserver/protocol"
 )
 
-// spiders has the connected spiders, their pools, and what they are suspected of.
+// spiders has the connected spiders, their pools, and the documents that are suspects.
 type spiders struct {
 	byID        []*spider // nil: none
 	pools       pools
@@ -55,15 +55,15 @@ type spider struct {
 	badInRow     int
 	writingSince time.Duration // since when lines are with the connection, not written; negative: none are
 	peer         *peer
-	heard        time.Duration       // when it said something last of what it was sent
-	spoke        bool                // it did
+	heard        time.Duration       // when it last said something of what it was sent
+	spoke        bool                // it has said something of what it was sent
 	notSpider    bool                // it is no spider: what it has counts no attempt
 	company      company             // what the suspects there allow
 	longFetches  map[uint32]struct{} // documents that it said WORKING of when it had them for a status timeout
-	loss         loss                // where it is gone
-	gone         bool                // it gets nothing more; what it had goes back
-	closed       bool                // and its connection has ended
-	dropped      string              // why that is to end; "": it is not
+	loss         loss                // how it ended, if it is gone
+	gone         bool                // it gets nothing more; its documents are queued again
+	closed       bool                // its connection has ended, too
+	dropped      string              // why the daemon ends its connection; "": it does not
 	pool         uint32
 	notBefore    time.Duration // it gets nothing before; 0: it may
 	recent       recent
