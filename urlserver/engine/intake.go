@@ -48,7 +48,7 @@ type intake struct {
 var errTooLong = errors.New("URL longer than a line of the spider protocol allows")
 
 // Prepare parses the URLs of p.Batch. URLs that the line protocol cannot carry, or with a port
-// that no web server uses, get the outcome "invalid".
+// that the Fetch standard blocks, get the outcome "invalid".
 func (p *Prepared) Prepare() {
 	p.docs, p.ended, p.skipped = p.docs[:0], p.ended[:0], p.Batch.Skipped()
 	for i := range p.Batch.Len() {
@@ -77,7 +77,7 @@ func parse(text []byte, ports []int) (weburl.URL, error) {
 	case !protocol.ValidURL(url.Text()):
 		err = errTooLong
 	case weburl.IsBadPort(url.Port()) && !slices.Contains(ports, int(url.Port())):
-		err = fmt.Errorf("port %d is none of a web server: see resolver.allow_ports", url.Port())
+		err = fmt.Errorf("the Fetch standard blocks port %d: see resolver.allow_ports", url.Port())
 	}
 	return url, err
 }
