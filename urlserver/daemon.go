@@ -173,9 +173,8 @@ func (d *Daemon) configureStore(cfg *configs.Config) {
 	d.parts.Store.SetAddresses(d.addresses.of)
 }
 
-// configureFetches has robots.txt be fetched, and read, by new settings. The owner does it together
-// with the engine: a fetch that the engine wants for a new user agent is not to be made for the one
-// before.
+// configureFetches puts new settings for robots.txt in force. The owner does it together with the
+// engine, so that a fetch that the engine wants for a new user agent is not made for the old one.
 func (d *Daemon) configureFetches(cfg *configs.Config) {
 	d.robots.Store(robots.NewClient(robots.ClientConfig{
 		UserAgent: cfg.Robots.UserAgent, Timeout: cfg.Robots.Timeout, MaxSize: cfg.Robots.MaxSize,

@@ -49,7 +49,7 @@ type outbox struct {
 	full     bool
 	stopping bool          // the daemon waits for the last tries
 	unwanted bool          // the index's last answer
-	pausing  time.Duration // the last pause of this row of failures
+	pausing  time.Duration // the last pause since the index failed
 	empty    chan struct{} // closed when count is 0; nil: nobody waits
 	traces   pendingTraces
 }
@@ -195,7 +195,7 @@ func (o *outbox) keep(b *docindex.Outcomes) {
 	}
 }
 
-// deliver answers whether the batch is dealt with.
+// deliver reports whether the batch is dealt with.
 func (o *outbox) deliver(ctx context.Context, batch *docindex.Outcomes) bool {
 	began := time.Now()
 	err := o.send(ctx, batch)

@@ -25,12 +25,12 @@ type Reserver struct {
 	now            func() time.Time   // nil: time.Now
 	reporter       string             // the name under which document counts are reported; "": none are
 	formerReporter string             // the name before that, whose counts are to be withdrawn; "": none
-	owed           []release          // that the store did not answer
-	added          added              // hosts that the store knows by this daemon
+	owed           []release          // releases that the store has not answered
+	added          added              // hosts that this daemon made known to the store
 	calls          []reservation.Call // a buffer
-	ends           bool               // the daemon ends: a store that does not answer is no news
+	ends           bool               // the daemon ends: that the store does not answer is not logged
 
-	refusal string  // to change an alias, the last that was logged
+	refusal string  // the last refusal to change an alias that was logged
 	broken  limiter // of broken records that are logged
 
 	mu  sync.Mutex // guards all below
@@ -128,8 +128,8 @@ func (d *Daemon) reserve(ctx context.Context) {
 	}
 }
 
-// answerWait is how long a daemon that ends waits for answers under way. A call that is cancelled
-// may have had its effect, of which nobody would know.
+// answerWait is how long a daemon that ends waits for answers under way. If it cancelled a call, it
+// would not know whether the store has leased the groups.
 const answerWait = 2 * time.Second
 
 // outlast returns a context that is canceled a while after its parent.
@@ -142,7 +142,7 @@ func outlast(parent context.Context, by time.Duration) (context.Context, context
 	}
 }
 
-// undo gives back what nobody waits for any more.
+// undo gives back the leases of a batch whose answers the engine has not taken.
 func (r *Reserver) undo(c *engine.LeaseBatch) {
 	for _, t := range c.Acquires {
 		if t.Answer == engine.Granted {
@@ -151,7 +151,7 @@ func (r *Reserver) undo(c *engine.LeaseBatch) {
 	}
 }
 
-// surrender gives all leases back, and has the store forget the hosts that it knows by this daemon.
+// surrender gives all leases back, and has the store forget the hosts that this daemon made known.
 func (d *Daemon) surrender(ctx context.Context) {
 	r := d.parts.Reserver
 	select {
@@ -171,7 +171,7 @@ func (r *Reserver) surrender(ctx context.Context, releases []engine.Release) {
 	r.clean(ctx, r.clock())
 	if n := len(r.owed); n > 0 {
 		r.Log.Warn().Int("groups",
-			n).Msg("reservation: they could not be given back; others get them when their leases end")
+			n).Msg("reservation: leases could not be given back; other daemons get the groups when they end")
 	}
 }
 
@@ -310,8 +310,8 @@ func (r *Reserver) failure() string {
 // has twice as many as the one before.
 const firstBinds = 32
 
-// bind binds hosts until half of the time is over. What a slow store has not done by then is asked
-// for again.
+// bind binds hosts for half of the time that do has. The engine asks again for what a slow store
+// has not done by then.
 func (r *Reserver) bind(ctx context.Context, binds []engine.Bind) {
 	ctx, cancel := context.WithTimeout(ctx, r.Lease/8)
 	defer cancel()
@@ -336,8 +336,8 @@ func (r *Reserver) bind(ctx context.Context, binds []engine.Bind) {
 	}
 }
 
-// cover finds out which hosts are in an alias that has their address as a host, too. It asks which group
-// the address is in. Where it gets no answer, the host counts as not bound.
+// cover sets Bind.Covered for the hosts in an alias, if the host's address is in the same alias. It
+// asks the store for the group of the address. A host without an answer counts as not bound.
 func (r *Reserver) cover(ctx context.Context, binds []engine.Bind) {
 	var of []*engine.Bind
 	var addrs []reservation.Binding
@@ -361,8 +361,8 @@ func (r *Reserver) cover(ctx context.Context, binds []engine.Bind) {
 	}
 }
 
-// ttlOf is for how long a host is bound. Where the question is only which group is in force, that
-// is as short as may be.
+// ttlOf returns for how long a host is bound: as short as may be if the question is only which
+// group is in force.
 func ttlOf(b *engine.Bind) time.Duration {
 	if b.Ask {
 		return reservation.MinLease
@@ -370,7 +370,7 @@ func ttlOf(b *engine.Bind) time.Duration {
 	return min(b.TTL, reservation.MaxTTL)
 }
 
-// sameTTL is how many of the first binds have the same TTL.
+// sameTTL returns how many binds, from the first on, have the TTL of the first.
 func sameTTL(binds []engine.Bind) (n int) {
 	for n < len(binds) && ttlOf(&binds[n]) == ttlOf(&binds[0]) {
 		n++
@@ -379,7 +379,7 @@ func sameTTL(binds []engine.Bind) (n int) {
 }
 
 // alias adds hosts whose rule names a group to the alias of that name, for all daemons. A host that
-// is in another alias stays there. One that cannot be got into its alias counts as not answered.
+// is in another alias stays there. A host that the store cannot add counts as not answered.
 func (r *Reserver) alias(ctx context.Context, binds []engine.Bind) {
 	lack := map[string][]*engine.Bind{}
 	for i := range binds {

@@ -210,7 +210,7 @@ func (s *session) drop(why string) {
 	})
 }
 
-// batch is what a spider said at once, but for what is asked of the store.
+// batch is what a spider said at once, except PUT and COUNT.
 type batch struct {
 	spiderID string // of a SPIDER line, which counts before lines; "": there was none
 	lines    []engine.Line
