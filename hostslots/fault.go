@@ -27,6 +27,7 @@ const (
 	faultLimits               // limits of hosts are not obeyed
 	faultReject               // hosts of full groups are not rejected
 	faultJoin                 // a group does not wait for hosts that are to join it
+	faultBelow                // the open requests to hosts that are to be below a group do not count there
 	faultSiteGap              // the gap between two requests to a site is halved
 	faultSiteOpen             // a site gets any number of open requests
 	faultNeighbours           // Retry-After of a site binds the other sites of its address

@@ -32,6 +32,7 @@ const (
 	FaultLimits     = faultLimits
 	FaultReject     = faultReject
 	FaultJoin       = faultJoin
+	FaultBelow      = faultBelow
 
 	FaultSiteGap        = faultSiteGap
 	FaultSiteOpen       = faultSiteOpen

@@ -126,6 +126,17 @@ func (s *Slots) ensurePlace(hostID uint32, p *Place) uint32 {
 	return s.ensureGroup(p.GroupID(s.hostName(hostID)), p.kind())
 }
 
+// ensureAbove returns the number of what is above the site group of a place; 0: it is no site group.
+func (s *Slots) ensureAbove(p *Place) uint32 {
+	switch {
+	case p.kind() == ofAddress:
+		return 0
+	case p.Network == "":
+		return s.ensureGroup(p.aboveID(), ofAddress)
+	}
+	return s.ensureGroup(p.aboveID(), ofNetwork)
+}
+
 // IsAt reports whether the host is in the group of a place, at its address.
 func (h Host) IsAt(p Place) bool {
 	s, r := h.s, h.record()
@@ -184,10 +195,7 @@ func (s *Slots) enterAbove(now time.Duration, hostID uint32, p *Place) {
 		return
 	}
 	h := s.hosts.At(hostID)
-	if p.Network == "" {
-		h.above = s.ensureGroup(p.aboveID(), ofAddress)
-	} else {
-		h.above = s.ensureGroup(p.aboveID(), ofNetwork)
+	if h.above = s.ensureAbove(p); p.Network != "" {
 		s.named.addrs[hostID] = p.Addr
 		s.named.names[p.aboveID()] = p.Network
 	}

@@ -243,15 +243,17 @@ func (w *leasesWalk) check() {
 }
 
 // moves checks that each group waits for the hosts that are to join it, and is in no ready heap
-// meanwhile.
+// meanwhile, and that their open requests count for what is above it.
 func (w *leasesWalk) moves() {
-	s, expected, moving := w.s, map[uint32]uint32{}, 0
+	s, expected, below, moving := w.s, map[uint32]uint32{}, map[uint32]uint32{}, 0
 	for host, to := range s.moves.pending {
-		if expected[to]++; !s.hosts.At(host).moving {
-			w.t.Fatalf("at %v: host %d is on its way to %d, and is not moving", w.now, host, to)
+		if expected[to.group]++; !s.hosts.At(host).moving {
+			w.t.Fatalf("at %v: host %d is on its way to %v, and is not moving", w.now, host, to)
 		}
+		below[to.above] += s.hosts.At(host).open
 	}
 	s.Hosts(1, uint32(s.hosts.Cap()), func(host uint32) {
+		below[s.hosts.At(host).above] += s.hosts.At(host).open
 		if s.hosts.At(host).moving {
 			moving++
 		}
@@ -262,6 +264,9 @@ func (w *leasesWalk) moves() {
 	for id := range w.groups() {
 		if got := s.groups.At(id).incoming; got != expected[id] {
 			w.t.Fatalf("at %v: group %d expects %d hosts; want %d", w.now, id, got, expected[id])
+		}
+		if got := s.groups.At(id).below; got != below[id] {
+			w.t.Fatalf("at %v: group %d has %d open requests below it; want %d", w.now, id, got, below[id])
 		}
 		d := &s.dispatch
 		if expected[id] > 0 && (d.ready.Has(id) || d.ownReady[FirstTry].Has(id) || d.ownReady[Retry].Has(id)) {

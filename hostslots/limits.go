@@ -44,9 +44,14 @@ func (h Host) SetPlaceLimits(now time.Duration, p Place) {
 
 // SetCap sets what the daemon may use of a shared network now: a request each gap, and so many open
 // requests, over all its sites. With 0 open requests, and before the first call, nothing is sent.
+// A network that was not known counts as asked now: its sites may have been asked before it was.
 func (s *Slots) SetCap(now time.Duration, network string, gap time.Duration, concurrent int) {
 	id := networkID(network)
+	_, known := s.groupByID[id]
 	n := s.ensureGroup(id, ofNetwork)
+	if !known {
+		s.groups.At(n).pace.requested(now)
+	}
 	s.named.names[id] = network
 	s.groups.At(n).setCap(AddressLimits{Gap: gap, Concurrent: concurrent})
 	s.updateCap(n)

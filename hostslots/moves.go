@@ -5,16 +5,22 @@ import "time"
 // moves is the hosts that Host.Move could not take out of their groups, because requests to them
 // are open.
 type moves struct {
-	pending map[uint32]uint32 // by host: the group that waits for it; 0: none does
-	movable []uint32          // hosts without open requests; some are not to move any more
+	pending map[uint32]destination // by host
+	movable []uint32               // hosts without open requests; some are not to move any more
 }
 
-func (m *moves) init() { m.pending = map[uint32]uint32{} }
+// destination is where a host is to go. Both are 0 if its requests are open elsewhere.
+type destination struct {
+	group uint32 // it waits for the host
+	above uint32 // above the group: the host's open requests count there, too; 0: they do already
+}
+
+func (m *moves) init() { m.pending = map[uint32]destination{} }
 
 // incoming returns the host with the lowest number that a group waits for; 0: it waits for none.
 func (m *moves) incoming(groupID uint32) (hostID uint32) {
 	for host, to := range m.pending { // in any order
-		if to == groupID && (hostID == 0 || host < hostID) {
+		if to.group == groupID && (hostID == 0 || host < hostID) {
 			hostID = host
 		}
 	}
@@ -47,22 +53,37 @@ func (h Host) Move(now time.Duration, to Place, elsewhere bool) (moved bool) {
 // beginMove closes a host until it can leave its group. The host may be on its way to another
 // group already.
 func (s *Slots) beginMove(now time.Duration, hostID uint32, to *Place, elsewhere bool) {
-	h, id := s.hosts.At(hostID), uint32(0)
+	h, d := s.hosts.At(hostID), destination{}
 	if !elsewhere {
-		id = s.ensurePlace(hostID, to)
+		d.group = s.ensurePlace(hostID, to)
+		if d.above = s.ensureAbove(to); d.above == h.above || d.above == h.group {
+			d.above = 0
+		}
 	}
 	switch {
 	case !h.moving:
 		h.moving = true
 		s.Host(hostID).Pin()
 		s.closedChanged(now, hostID)
-	case s.moves.pending[hostID] == id:
+	case s.moves.pending[hostID] == d:
 		return
 	default:
-		s.addIncoming(now, s.moves.pending[hostID], -1)
+		s.leaveDestination(now, hostID)
 	}
-	s.moves.pending[hostID] = id
-	s.addIncoming(now, id, 1)
+	s.moves.pending[hostID] = d
+	s.addIncoming(now, d.group, 1)
+	if of, _ := s.sitePace(h); d.above != 0 {
+		s.groups.At(d.above).pace.requested(of.last)
+		s.addBelow(now, d.above, int(h.open))
+	}
+}
+
+// leaveDestination undoes what beginMove did to where a host was to go.
+func (s *Slots) leaveDestination(now time.Duration, hostID uint32) {
+	d := s.moves.pending[hostID]
+	delete(s.moves.pending, hostID)
+	s.addIncoming(now, d.group, -1)
+	s.addBelow(now, d.above, -int(s.hosts.At(hostID).open))
 }
 
 // addIncoming adds n, 1 or -1, to the number of hosts that a group waits for; group 0 is none.
@@ -74,18 +95,37 @@ func (s *Slots) addIncoming(now time.Duration, groupID uint32, n int) {
 	s.reschedule(now, groupID)
 }
 
-// mergeAhead makes a site group that a host is to join obey the pace of the host before it joins.
+// addBelow adds n to the number of open requests of hosts that a group is above, or will be; group
+// 0 is none.
+func (s *Slots) addBelow(now time.Duration, groupID uint32, n int) {
+	if groupID == 0 || n == 0 || faulty(faultBelow) {
+		return
+	}
+	s.groups.At(groupID).below += uint32(n)
+	s.reschedule(now, groupID)
+}
+
+// mergeAhead makes a site group that a host is to join obey the pace of the host before it joins, and
+// what is above that wait as if the host had been below it. An address waits so for a host that comes
+// out of a site group, whose requests did not count for it.
 // It does not add a group for a host without work that need not wait.
 func (s *Slots) mergeAhead(now time.Duration, hostID uint32, to *Place) {
 	h := s.hosts.At(hostID)
-	if to.kind() == ofAddress {
+	if to.kind() == ofAddress && !h.wasSite {
 		return
 	}
 	if _, known := s.groupByID[to.GroupID(s.hostName(hostID))]; !known && !h.busy() && s.pacer.siteDue(h) <= now {
 		return
 	}
 	id := s.ensurePlace(hostID, to)
-	s.groups.At(id).pace.merge(&h.site)
+	if g := s.groups.At(id); to.kind() == ofAddress {
+		g.pace.requested(h.site.last)
+	} else {
+		g.pace.merge(&h.site)
+		above := s.ensureAbove(to)
+		s.groups.At(above).pace.requested(h.site.last)
+		s.reschedule(now, above)
+	}
 	s.reschedule(now, id)
 }
 
@@ -98,9 +138,7 @@ func (h Host) CancelMove(now time.Duration) {
 	r.moving = false
 	h.Unpin()
 	s.closedChanged(now, h.id)
-	to := s.moves.pending[h.id]
-	delete(s.moves.pending, h.id)
-	s.addIncoming(now, to, -1)
+	s.leaveDestination(now, h.id)
 }
 
 // Movable returns a host that Host.Move returned false for and whose requests have ended; 0: there

@@ -211,10 +211,11 @@ func (p *script) leave(args []string) string {
 	return ""
 }
 
-// move HOST IP [GAP [GROUP]]: moves a host, with a gap of its own
+// move HOST IP [GAP [GROUP|- [NETWORK]]]: moves a host, with a gap of its own
 func (p *script) move(args []string) string {
 	id, addr := p.host(args[0]), netip.MustParseAddr(args[1])
-	to := Place{Addr: addr, Site: Limits{Gap: span(arg(args, 2, "0"))}, Group: arg(args, 3, "")}
+	to := Place{Addr: addr, Site: Limits{Gap: span(arg(args, 2, "0"))}, Group: strings.Trim(arg(args, 3, ""), "-"),
+		Network: arg(args, 4, "")}
 	if !p.s.Host(id).Move(p.now, to, false) {
 		return "later"
 	}

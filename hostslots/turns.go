@@ -351,6 +351,11 @@ func (s *Slots) counted(at time.Duration, hostID uint32) {
 	if h.above != 0 {
 		s.groups.At(h.above).pace.requested(at)
 	}
+	if h.moving {
+		if above := s.moves.pending[hostID].above; above != 0 {
+			s.groups.At(above).pace.requested(at)
+		}
+	}
 }
 
 // ended notes the end of a request to a host at all levels, with what it says about the site; f is
@@ -363,6 +368,9 @@ func (s *Slots) ended(now time.Duration, hostID uint32, f *Feedback) {
 	}
 	if h.above != 0 {
 		s.groups.At(h.above).below--
+	}
+	if h.moving {
+		s.addBelow(now, s.moves.pending[hostID].above, -1)
 	}
 	if f != nil {
 		s.learn(now, hostID, h, g, f)

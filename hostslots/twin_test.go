@@ -57,6 +57,7 @@ type twinHost struct {
 	wasSite  bool
 	moving   bool
 	to       string // the group that it goes to, while it is moving
+	toAbove  string // what is above that, if its open requests do not count there yet
 }
 
 type twinPace struct{ last, notBefore, backoff time.Duration }
@@ -209,7 +210,17 @@ func (w *twin) siteOf(h *twinHost) (of *twinPace, base time.Duration) {
 
 // free reports whether an address, a network or a site group may be asked now.
 func (w *twin) free(now time.Duration, group string) bool {
-	return w.due(group) <= now && w.groups[group].active < w.most(group) && !w.awaitsHosts(group)
+	return w.due(group) <= now && w.active(group) < w.most(group) && !w.awaitsHosts(group)
+}
+
+// active returns the open requests that count for a group: those to hosts that go there, too.
+func (w *twin) active(group string) (n int) {
+	for _, h := range w.hosts {
+		if h.moving && h.toAbove == group {
+			n += h.open
+		}
+	}
+	return n + w.groups[group].active
 }
 
 // mayGo reports whether a host may be asked now, at all levels.
@@ -329,16 +340,23 @@ func (r *run) place(name string) Place {
 	return p
 }
 
+// groupsOf returns the group of a host at a place, and what is above that.
+func groupsOf(name string, p Place) (group, above string) {
+	switch {
+	case p.Group == "" && p.Network == "":
+		return p.Addr.String(), ""
+	case p.Network == "":
+		return p.Group, p.Addr.String()
+	case p.Group == "":
+		return "site " + name, p.Network
+	}
+	return p.Group, p.Network
+}
+
 // enter puts a host into its place in the twin.
 func (r *run) enter(name string, p Place) {
 	h := r.w.host(name)
-	group, above := p.Addr.String(), ""
-	if p.Group != "" {
-		group, above = p.Group, p.Addr.String()
-	}
-	if p.Network != "" {
-		group, above = "site "+name, p.Network
-	}
+	group, above := groupsOf(name, p)
 	if h.group == group && h.above == above && h.place.Addr == p.Addr {
 		h.limits, h.place = p.Site, p
 	} else {
@@ -472,14 +490,19 @@ func (r *run) moveNow(id uint32, name string) {
 	if moved := r.s.Host(id).Move(r.now, p, elsewhere); moved == open {
 		r.t.Fatalf("Move(%s) = %v; a request is open: %v", name, moved, open)
 	}
-	if h.moving, h.to = open, ""; open {
-		if h.to = p.Addr.String(); p.Network != "" {
-			h.to = "site " + name
-		} else if p.Group != "" {
-			h.to = p.Group
+	if h.moving, h.to, h.toAbove = open, "", ""; open {
+		if !elsewhere {
+			h.to, h.toAbove = groupsOf(name, p)
 		}
-		if elsewhere {
-			h.to = ""
+		if h.toAbove == h.above || h.toAbove == h.group {
+			h.toAbove = ""
+		}
+		if h.toAbove != "" {
+			g, of := r.w.group(h.toAbove), h.twinPace
+			if !isAddress(h.group) {
+				of = r.w.groups[h.group].twinPace
+			}
+			g.last = max(g.last, of.last)
 		}
 		return
 	}

@@ -138,6 +138,8 @@ type host struct {
 	// the rules' group that it joins when no request to it is open; if late is set, also the one it
 	// is in
 	to       *group
+	over     *group // the address or the network that its last request counts for
+	toOver   *group // the one that its open requests count for, too, as it is to be there
 	held     int
 	fetching int           // fetches of its origins' robots.txt that have not ended
 	delay    time.Duration // Crawl-delay
@@ -168,6 +170,7 @@ type group struct {
 	kind    groupKind
 	addr    netip.Addr    // of an address
 	joining int           // open requests to hosts that are to join it; if late is set, also to hosts that are in it
+	nearing int           // of an address or a network: open requests to hosts that are to be there
 	held    int           // held documents of its hosts
 	longest time.Duration // longest Crawl-delay of any host that may have been in it
 	slow    []stay        // hosts with a Crawl-delay, and some stays that are over

@@ -34,10 +34,10 @@ func (o *oracle) request(h *host, g *group, since time.Duration) target {
 			"hosts that are to join it; "+
 			"%d may be", h.name, t.site.open, t.site.name, joining, r.open)
 	}
-	if t.above.open >= r.aboveOpen {
+	if t.above.open+t.above.nearing >= r.aboveOpen {
 		o.wrong(t.above.rule(RuleOpenAddress, RuleOpenNetwork),
-			"%s is asked while %d requests to %v are open; "+
-				"%d may be", h.name, t.above.open, t.above.name, r.aboveOpen)
+			"%s is asked while %d requests to %v are open, and %d to hosts that are to be there; "+
+				"%d may be", h.name, t.above.open, t.above.name, t.above.nearing, r.aboveOpen)
 	}
 	if r.block && o.ruledAt <= since {
 		o.wrong(RuleBlockedByRule, "%s at %v is asked, which a rule blocks since %v", h.name,
@@ -54,6 +54,7 @@ func (o *oracle) request(h *host, g *group, since time.Duration) target {
 
 // began records a request.
 func (o *oracle) began(h *host, t target) {
+	h.over = t.above
 	levels := [3]*level{t.site, &t.above.level, &h.level}
 	for i, l := range levels {
 		if i == 2 && l == t.site {
@@ -253,6 +254,9 @@ func (o *oracle) closed(h *host, t target) {
 	t.above.open--
 	if h.to != nil {
 		h.to.joining--
+	}
+	if h.toOver != nil {
+		h.toOver.nearing--
 	}
 	if o.late != nil {
 		h.ended = append(h.ended, o.now)

@@ -179,6 +179,7 @@ func (o *oracle) configure(set limits) {
 // rehome moves a host, with its held documents and its times, to another group or another address.
 func (o *oracle) rehome(h *host) {
 	h.join(nil)
+	h.near(nil)
 	if h.at == nil {
 		return
 	}
@@ -195,7 +196,13 @@ func (o *oracle) rehome(h *host) {
 		if g.kind == ofRule {
 			h.join(g)
 		}
+		if !h.going.IsValid() {
+			h.near(o.overOf(h, addr))
+		}
 		return
+	}
+	if addr == h.addr {
+		h.tells(o.overOf(h, addr))
 	}
 	o.addHeld(h.at, -h.held)
 	if g.kind == ofRule {
@@ -214,6 +221,32 @@ func (h *host) join(g *group) {
 	if h.to = g; g != nil {
 		g.joining += h.open
 	}
+}
+
+// near records the address or the network that a host with open requests is to be at; nil: none.
+func (h *host) near(g *group) {
+	if h.toOver != nil {
+		h.toOver.nearing -= h.open
+	}
+	if h.toOver = nil; g != nil && g != h.over {
+		h.toOver = g
+		g.nearing += h.open
+		h.tells(g)
+	}
+}
+
+// tells makes the last request to a host count for an address or a network, too.
+func (h *host) tells(g *group) {
+	g.asked = g.asked || h.asked
+	g.last = max(g.last, h.last)
+}
+
+// overOf returns the record of the address, or of the shared network, that a host is on.
+func (o *oracle) overOf(h *host, addr netip.Addr) *group {
+	if where := o.whereOf(h, addr); where != nil {
+		return where
+	}
+	return o.network(o.set.rulingOf(h.name, addr))
 }
 
 // enter puts a host into a group, at an address.
