@@ -258,7 +258,7 @@ func (e *Engine) Step(clock func() time.Duration) (wait time.Duration) {
 	e.endSlowChecks(&due)
 	e.retryRobots()
 	e.endDelays(&due)
-	if !e.sending.disabled() {
+	if !e.sending.disabled() && e.rules.next == 0 {
 		e.startRequests(&budget, &waiter{}) // the second call tells how long to wait
 		e.send(&budget, &due, clock)
 		e.startRequests(&budget, &due) // again: for what send has found without a robots.txt

@@ -102,7 +102,7 @@ func (e *Engine) startRequestsOf(try hostslots.OwnQueue, budget *int, due *waite
 		}
 		for {
 			host := e.slots.NextOwnRequestHost(e.now, try)
-			if host == 0 || e.areRulesApplied(host) && e.isBound(host) {
+			if host == 0 || e.isBound(host) {
 				break
 			}
 			if *budget--; *budget <= 0 {

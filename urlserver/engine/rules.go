@@ -12,9 +12,9 @@ import (
 // ruleStep is how many hosts a step puts under changed rules: about a millisecond's worth.
 const ruleStep = 4096
 
-// hostRules has the operator's rules and how far they are applied: to the hosts below next, and to
-// each other host from its next turn on. The doc index is asked for nothing until they are applied
-// to all hosts.
+// hostRules has the operator's rules and how far they are applied: to the hosts below next. Nothing
+// is sent, and the doc index is asked for nothing, until they are applied to all hosts: a host whose
+// turn comes later may belong to the same group as one that is due, or be at its address.
 type hostRules struct {
 	set  *configs.RuleSet
 	next uint32 // the host that the next step begins with; 0: the rules are in force for all hosts
@@ -37,16 +37,6 @@ func (e *Engine) applyRules() {
 	if e.rules.next != 0 {
 		e.rules.next = e.slots.Hosts(e.rules.next, ruleStep, func(host uint32) { e.regroup(host) })
 	}
-}
-
-// areRulesApplied applies the rules to a host that is about to be requested if no step has done so
-// since they changed. It returns false if that changed anything: the host may have to wait now.
-func (e *Engine) areRulesApplied(host uint32) bool {
-	if e.rules.next == 0 || host < e.rules.next {
-		return true
-	}
-	before := e.slots.Host(host).Limits()
-	return !e.regroup(host) && e.slots.Host(host).Limits() == before
 }
 
 // regroup applies the rules to a bound host, and moves it to the group that follows from the rules

@@ -48,11 +48,11 @@ func (e *Engine) dispatch(t hostslots.Selection) {
 	e.dispatchTo(t, id)
 }
 
-// dispatchTo decides about a selected document for which there is a spider. It first checks the
-// rules, the host's address, its binding and robots.txt. An address that has become this machine's
+// dispatchTo decides about a selected document for which there is a spider. It first checks
+// the host's address, its binding and robots.txt. An address that has become this machine's
 // own since the look-up is refused, as the resolver refuses it.
 func (e *Engine) dispatchTo(t hostslots.Selection, id uint32) {
-	if !e.areRulesApplied(t.Host) || !e.isAddressCurrent(t) || !e.isBound(t.Host) {
+	if !e.isAddressCurrent(t) || !e.isBound(t.Host) {
 		return
 	}
 	if e.opt.Own != nil && e.opt.Own(e.slots.Host(t.Host).Addr()) {

@@ -161,7 +161,6 @@ func BenchmarkStepsAtAMillionGroups(b *testing.B) {
 func (c *crowd) reload(w *stopwatch) {
 	c.now += time.Minute
 	c.e.Pause(false)
-	before := c.e.stats.Sent
 	c.cfg.Rules = append(slices.Clone(c.cfg.Rules),
 		configs.HostRule{Hosts: []string{fmt.Sprintf("h%d.test", len(c.cfg.Rules)), "*.example"}, PerSec: 0.1})
 	w.timed(func() { c.e.Reconfigure(c.cfg) })
@@ -170,7 +169,6 @@ func (c *crowd) reload(w *stopwatch) {
 		c.take()
 	}
 	w.report("rules")
-	w.ReportMetric(float64(c.e.stats.Sent-before), "lines-during-rules")
 	c.e.Pause(true)
 	c.cfg.Robots.UserAgent += "x"
 	w.timed(func() { c.e.Reconfigure(c.cfg) })
@@ -195,10 +193,12 @@ func (c *crowd) look(w *stopwatch) {
 	w.report("SlotSummaries")
 }
 
-// TestRulesComeIntoForceWhileSending changes the rules for more hosts than a step goes through. The
-// first step sends to hosts that it has not gone through, but to none against its new rule.
-func TestRulesComeIntoForceWhileSending(t *testing.T) {
+// TestRulesComeIntoForceBeforeTheNextLine changes the rules for more hosts than a step goes through.
+// Nothing is asked until a step has gone through the last one: the new rules put two hosts at two
+// addresses into one group.
+func TestRulesComeIntoForceBeforeTheNextLine(t *testing.T) {
 	const hosts, blocked, slow = 100, "h0.test", "h1.test"
+	group := []string{"h2.test", fmt.Sprintf("h%d.test", hosts-1)}
 	for _, robots := range []bool{false, true} {
 		t.Run(fmt.Sprintf("robots=%v", robots), func(t *testing.T) {
 			cfg := configs.Default()
@@ -216,20 +216,24 @@ func TestRulesComeIntoForceWhileSending(t *testing.T) {
 			}
 			c.e.Reconfigure(changed(cfg, func(cfg *configs.Config) {
 				cfg.Rules = []configs.HostRule{{Hosts: []string{blocked}, Block: true},
-					{Hosts: []string{slow}, PerSec: 0.01}}
+					{Hosts: []string{slow}, PerSec: 0.01}, {Hosts: group, Group: "one"}}
 			}))
-			c.step()
-			if c.e.rules.next == 0 {
+			if c.step(); c.e.rules.next == 0 {
 				t.Fatal("one step has gone through all hosts")
+			}
+			for ; c.e.rules.next != 0; c.step() {
+				if lines := c.take(); len(c.e.Out.Fetches)+len(lines) > 0 {
+					t.Fatalf("asked before the rules are in force: %q, and %d robots.txt", lines, len(c.e.Out.Fetches))
+				}
 			}
 			var asked []string
 			for _, f := range c.e.Out.Fetches {
 				asked = append(asked, strings.Split(f.URL, "/")[2])
 			}
 			asked = append(asked, c.take()...)
-			if len(asked) != hosts-2 || slices.Contains(asked, blocked) || slices.Contains(asked, slow) {
-				t.Errorf("the step asked %d hosts: %q; want all %d but %s and %s", len(asked), asked, hosts,
-					blocked, slow)
+			if len(asked) != hosts-3 || slices.Contains(asked, blocked) || slices.Contains(asked, slow) {
+				t.Errorf("the step asked %d hosts: %q; want all %d but %s, %s and one of %q", len(asked), asked, hosts,
+					blocked, slow, group)
 			}
 		})
 	}
