@@ -16,7 +16,7 @@ import (
 
 const (
 	outcomeBatch  = 4096      // outcomes a call, or what the engine gave at once
-	unwantedPause = time.Hour // the longest between two tries at an index that says it wants none
+	unwantedPause = time.Hour // between two tries at an index that says it wants none
 	spares        = 16        // empty buffers kept
 )
 
@@ -24,10 +24,10 @@ const (
 // until it has taken them. A failed call is repeated, with pauses that double from docindex.retry
 // up to docindex.max_retry.
 //
-// Where the index answers that it wants no outcomes (docindex.ErrUnwanted), the cause may be a
-// proxy during a deploy. So they are kept and offered again, with pauses that double up to an hour.
-// They cause no back-pressure: when there are docindex.outcomes_max of them, new ones are dropped.
-// When the pauses have reached an hour, only the oldest call's are kept.
+// Where the index answers that it wants no outcomes (docindex.ErrUnwanted), it gets none for an hour.
+// As the cause may be a proxy during a deploy, they are kept so long, and offered once more. They
+// cause no back-pressure: when there are docindex.outcomes_max of them, new ones are dropped. From
+// the second such answer in a row on, only the oldest call's are kept.
 type outbox struct {
 	what            string // it delivers, for the log
 	send            func(context.Context, *docindex.Outcomes) error
@@ -48,7 +48,7 @@ type outbox struct {
 	maxRetry time.Duration
 	full     bool
 	stopping bool          // the daemon waits for the last tries
-	unwanted bool          // the index's last answer
+	refusals int           // answers in a row that the index wants none
 	pausing  time.Duration // the last pause since the index failed
 	empty    chan struct{} // closed when count is 0; nil: nobody waits
 	traces   pendingTraces
@@ -73,7 +73,7 @@ func (o *outbox) configure(cfg configs.DocIndex) {
 func (o *outbox) put(out *docindex.Outcomes, ends []engine.TraceEnd) (full bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.unwanted && o.count >= o.keepsLocked() {
+	if o.refusals > 0 && o.count >= o.keepsLocked() {
 		o.export(ends, false)
 		o.dropped += out.Len()
 		out.Reset()
@@ -92,13 +92,13 @@ func (o *outbox) put(out *docindex.Outcomes, ends []engine.TraceEnd) (full bool)
 	case o.more <- struct{}{}:
 	default:
 	}
-	o.full = o.full || !o.unwanted && o.count >= o.max
+	o.full = o.full || o.refusals == 0 && o.count >= o.max
 	return o.full
 }
 
 // keepsLocked is how many unwanted outcomes are kept.
 func (o *outbox) keepsLocked() int {
-	if o.pausing >= unwantedPause {
+	if o.refusals > 1 {
 		return min(o.max, outcomeBatch)
 	}
 	return o.max
@@ -107,7 +107,7 @@ func (o *outbox) keepsLocked() int {
 // relieve tells the owner when there is room again.
 func (o *outbox) relieve() {
 	o.mu.Lock()
-	free := o.full && (o.unwanted || o.count <= o.max/2)
+	free := o.full && (o.refusals > 0 || o.count <= o.max/2)
 	if free {
 		o.full = false
 	}
@@ -156,15 +156,11 @@ func (o *outbox) pause(ctx context.Context) {
 }
 
 // failedLocked says how long to wait after one more failure.
-func (o *outbox) failedLocked(unwanted bool) time.Duration {
-	most := o.maxRetry
-	if unwanted {
-		most = unwantedPause
+func (o *outbox) failedLocked() time.Duration {
+	if o.refusals > 0 {
+		o.refusals, o.pausing = 0, 0
 	}
-	if unwanted != o.unwanted {
-		o.pausing = 0
-	}
-	o.unwanted, o.pausing = unwanted, min(max(2*o.pausing, o.retry), most)
+	o.pausing = min(max(2*o.pausing, o.retry), o.maxRetry)
 	return o.pausing
 }
 
@@ -213,15 +209,15 @@ func (o *outbox) deliver(ctx context.Context, batch *docindex.Outcomes) bool {
 		o.unwantedLocked(err, batch)
 		return false
 	case err != nil:
-		pause := o.failedLocked(false)
+		pause := o.failedLocked()
 		o.log.Warn().Err(err).Int("count", batch.Len()).Stringer("retry_in", pause).
 			Msg("doc index did not take " + o.what + "; they are kept, and offered again")
 		return false
 	}
-	if o.unwanted {
+	if o.refusals > 0 {
 		o.log.Info().Int("dropped", o.dropped).Msg("doc index wants outcomes again")
 	}
-	o.unwanted, o.pausing, o.dropped = false, 0, 0
+	o.refusals, o.pausing, o.dropped = 0, 0, 0
 	o.export(o.traces.take(batch.Len()), true)
 	o.count -= batch.Len()
 	o.keep(batch)
@@ -232,15 +228,15 @@ func (o *outbox) deliver(ctx context.Context, batch *docindex.Outcomes) bool {
 // unwantedLocked keeps a batch that the index does not want, and what waits behind it for an hour
 // at most.
 func (o *outbox) unwantedLocked(err error, batch *docindex.Outcomes) {
-	pause := o.failedLocked(true)
-	if pause >= unwantedPause {
+	o.refusals, o.pausing = o.refusals+1, unwantedPause
+	if o.refusals > 1 {
 		o.export(o.traces.cut(batch.Len()), false)
 		o.dropped += o.count - batch.Len()
 		o.waiting, o.count = nil, batch.Len()
 	}
-	o.log.Warn().Err(err).Int("kept", o.count).Int("dropped", o.dropped).Stringer("retry_in", pause).
-		Msg("doc index wants no outcomes; it is asked again, as a proxy may have said so; make it " +
-			"answer 2xx, even if it drops them")
+	o.log.Warn().Err(err).Int("kept", o.count).Int("dropped", o.dropped).Stringer("retry_in", o.pausing).
+		Msg("doc index wants no outcomes; it gets none until it is asked again, as a proxy may have said " +
+			"so; make it answer 2xx, even if it drops them")
 	o.dropped = 0
 }
 
