@@ -2,25 +2,19 @@ package protocol
 
 import "bytes"
 
-// MayBegin reports whether the first line of a spider may begin with b, which may be empty: with a
-// TRANS_ID, or with a verb and what follows it. It looks at the first field and the space behind it
-// only, for PUT also at the second one and the brace behind it. It recognizes clients of other
-// protocols (HTTP, TLS, HTTP/2, SSH, SMTP, Redis) by their first bytes, before the line ends; a TLS
-// record may have no line end at all.
-func MayBegin(b []byte) bool {
-	for _, verb := range [...]string{"AUTH ", "SPIDER ", "ROOM ", "COUNT ", "PAYLOAD\n", "PAYLOAD\r\n"} {
-		if n := min(len(b), len(verb)); string(b[:n]) == verb[:n] {
-			return true
-		}
-	}
-	if mayBeginPut(b) {
-		return true
-	}
-	id, _, found := bytes.Cut(b, []byte(" "))
-	for _, c := range id {
-		if c != '.' && (c < '0' || c > '9') {
-			return false
-		}
-	}
-	return len(id) <= maxTrans && (len(id) > 0 || !found)
+// IsForeign reports whether a connection whose first bytes are b is a client of another protocol that
+// says no lines: TLS, or STUN over TCP, by which web pages can reach a port. b may be empty.
+func IsForeign(b []byte) bool {
+	const handshake, stunCookie = "\x16\x03", "\x21\x12\xa4\x42"
+	return bytes.HasPrefix(b, []byte(handshake)) || len(b) >= 8 && string(b[4:8]) == stunCookie
+}
+
+// ForeignBytes is how many bytes [IsForeign] looks at.
+const ForeignBytes = 8
+
+// IsHTTP reports whether a line, without its line end, begins a request or an answer of HTTP. A web
+// page can make a browser send lines to any port, but the first one is always such a line.
+func IsHTTP(line []byte) bool {
+	last := line[bytes.LastIndexByte(line, ' ')+1:]
+	return bytes.HasPrefix(line, []byte("HTTP/")) || len(last) < len(line) && bytes.HasPrefix(last, []byte("HTTP/"))
 }

@@ -92,17 +92,3 @@ func ParseCount(line []byte) (tag, crawl []byte, ok bool) {
 	}
 	return tag, crawl, true
 }
-
-// mayBeginPut reports whether the first line of a spider may begin with b: with PUT, a tag and an
-// object. A request of HTTP has no brace there.
-func mayBeginPut(b []byte) bool {
-	const verb = "PUT "
-	if n := min(len(b), len(verb)); string(b[:n]) != verb[:n] {
-		return false
-	}
-	if len(b) <= len(verb) {
-		return true
-	}
-	tag, object, found := cut(b[len(verb):], ' ')
-	return ValidTag(tag) && (!found || len(object) == 0 || object[0] == '{')
-}

@@ -42,10 +42,9 @@ const (
 
 func (a *asks) empty() bool { return a.next == nil || len(a.next.list) == 0 }
 
-// add takes a line that is a PUT or COUNT. As the first line of a spider, a PUT must have an
-// object: other protocols have a PUT, too.
-func (a *asks) add(line []byte, first bool) bool {
-	if tag, object, ok := protocol.ParsePut(line); ok && !(first && (len(object) == 0 || object[0] != '{')) {
+// add takes a line that is a PUT or COUNT.
+func (a *asks) add(line []byte) bool {
+	if tag, object, ok := protocol.ParsePut(line); ok {
 		a.addPut(string(tag), object)
 		return true
 	}

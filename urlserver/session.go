@@ -58,8 +58,8 @@ var (
 	errAuth   = errors.New("the first line is not AUTH with the right token")
 	errSpider = errors.New(
 		"SPIDER is to be followed by a spiderid of 1 to 64 printable ASCII characters without space")
-	errNotSpider = errors.New("what it says first is none of the spider's protocol: a browser, or a " +
-		"client or server of another protocol, is connected here")
+	errNotSpider = errors.New("what it says first is HTTP, TLS or STUN: a browser, or a client or server " +
+		"of another protocol, is connected here")
 	errForeign = errors.New("it names a transaction that never was, or that another spider holds")
 )
 
@@ -233,9 +233,8 @@ func (s *session) read(scanner *protocol.Scanner) error {
 	}
 }
 
-// guarded returns a reader that fails with errNotSpider if the first bytes cannot be a spider's. A
-// client of another protocol may send much before anything that looks like the end of a line, and
-// would receive documents meanwhile.
+// guarded returns a reader that fails with errNotSpider if the first bytes are those of another
+// protocol, which may have no line ends: its client would receive documents meanwhile.
 func (s *session) guarded(r io.Reader) io.Reader {
 	if !s.fresh {
 		return r
@@ -252,17 +251,14 @@ type guard struct {
 func (g *guard) Read(p []byte) (int, error) {
 	n, err := g.r.Read(p)
 	if !g.over {
-		g.seen = append(g.seen, p[:min(n, guardedBytes)]...)
-		if !protocol.MayBegin(g.seen) {
+		g.seen = append(g.seen, p[:min(n, protocol.ForeignBytes)]...)
+		if protocol.IsForeign(g.seen) {
 			return 0, errNotSpider
 		}
-		g.over = len(g.seen) >= guardedBytes
+		g.over = len(g.seen) >= protocol.ForeignBytes
 	}
 	return n, err
 }
-
-// guardedBytes is how many bytes tell a spider from other clients.
-const guardedBytes = 64
 
 // handshake handles the lines with which a spider may begin: AUTH, also if no token is required,
 // and SPIDER. A malformed SPIDER ends the connection, because its sender does not want the
@@ -287,8 +283,8 @@ func (s *session) handshake(line []byte, b *batch) (ok bool, err error) {
 	return true, nil
 }
 
-// fill reads the lines that are available without waiting. It fails if the first line is not of the
-// protocol: a web page can make a browser send lines, but it cannot choose the first one.
+// fill reads the lines that are available without waiting. It fails if the first line is one of
+// HTTP: a web page can make a browser send lines, but it cannot choose the first one.
 func (s *session) fill(scanner *protocol.Scanner, b *batch) error {
 	b.spiderID, b.lines = "", b.lines[:0]
 	for len(b.lines) < lineBatch {
@@ -313,6 +309,9 @@ func (s *session) waitsForMore(b *batch) bool {
 
 // hear adds a line to the batch or to what is asked of the store.
 func (s *session) hear(line []byte, b *batch) error {
+	if s.fresh && protocol.IsHTTP(line) {
+		return errNotSpider
+	}
 	status, err := protocol.ParseStatus(line)
 	if err == nil {
 		s.fresh, s.mute = false, false
@@ -329,7 +328,7 @@ func (s *session) hear(line []byte, b *batch) error {
 		b.lines = append(b.lines, engine.Line{IsPayload: true})
 		return nil
 	}
-	if s.asks.add(line, s.fresh) {
+	if s.asks.add(line) {
 		s.fresh = false
 		return nil
 	}
@@ -337,13 +336,11 @@ func (s *session) hear(line []byte, b *batch) error {
 	switch {
 	case bad == nil && greeting:
 		return nil
-	case s.fresh:
-		return fmt.Errorf("%w: %w", errNotSpider, errors.Join(bad, err))
 	case bad != nil:
 		return bad
 	}
 	s.badLine(line, err)
-	s.mute = false
+	s.fresh, s.mute = false, false
 	b.lines = append(b.lines, engine.Line{Bad: true})
 	return nil
 }

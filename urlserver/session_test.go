@@ -92,7 +92,7 @@ func TestSpiderThatTalksNonsense(t *testing.T) {
 				b.index.offer("0 http://10.0.0.1/")
 				s := b.spider()
 				trans, _ := s.line()
-				go s.conn.Write([]byte(strings.ReplaceAll("TRANS WORKING\n"+c.says, "TRANS", trans)))
+				go s.conn.Write([]byte(strings.ReplaceAll(c.says, "TRANS", trans)))
 				synctest.Wait()
 				st, _ := b.d.Status(t.Context())
 				if ended := len(st.Spiders) == 0; ended != c.ends || st.BadLines != c.bad {
@@ -104,8 +104,8 @@ func TestSpiderThatTalksNonsense(t *testing.T) {
 	}
 }
 
-// TestStrangersAreCutAtOnce: a connection that does not begin with a line of the protocol ends,
-// with or without a line end. The rest is not read. It gets no document after that, and its
+// TestStrangersAreCutAtOnce: a connection that begins with another protocol ends, with or without a
+// line end. The rest is not read. It gets no document after that, and its
 // documents count no attempt.
 func TestStrangersAreCutAtOnce(t *testing.T) {
 	for _, c := range []struct {
@@ -117,10 +117,9 @@ func TestStrangersAreCutAtOnce(t *testing.T) {
 		{name: "a method that is a verb", says: "AUTH / HTTP/1.1\r\n\r\n", late: true},
 		{name: "another", says: "SPIDER / HTTP/1.1\r\n\r\n", late: true},
 		{name: "a method that looks like a TRANS_ID", says: "1.0.1 / HTTP/1.1\r\n\r\n", late: true},
-		{name: "the beginning of a request", says: "PO"},
 		{name: "TLS", says: "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"},
-		{name: "an empty line", says: "\r\n"},
-		{name: "TRANS_ID alone", says: "1.0.1\n"},
+		{name: "an answer of HTTP", says: "HTTP/1.1 400 Bad Request\r\n", late: true},
+		{name: "STUN", says: "\x00\x03\x00\x00\x21\x12\xa4\x42"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
