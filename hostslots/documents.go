@@ -163,12 +163,13 @@ func (s *Slots) Dequeue(doc uint32) bool {
 }
 
 // DequeueAny takes some queued document out of its queue, for the caller to End. It looks at most
-// origins beginning with the number from; next is the number to go on with. If doc is 0 it found
-// none there; if next is 0, too, it has reached the last origin.
-func (s *Slots) DequeueAny(from, most uint32) (doc, next uint32) {
+// origins beginning with the number from, and leaves out those whose first document keep wants to
+// stay; next is the number to go on with. If doc is 0 it found none there; if next is 0, too, it
+// has reached the last origin.
+func (s *Slots) DequeueAny(from, most uint32, keep func(doc uint32) bool) (doc, next uint32) {
 	from, end := max(from, 1), uint32(s.origins.Cap())
 	for id := from; id < min(from+most, end); id++ {
-		if s.origins.At(id).queue != 0 {
+		if first := s.origins.At(id).queue; first != 0 && !keep(first) {
 			return s.dequeueFirst(id), id
 		}
 	}

@@ -64,7 +64,6 @@ func (e *Engine) forgetDoc(doc uint32) {
 	delete(e.outcomes.cancelOnReturn, doc)
 	e.spiders.parted(doc)
 	delete(e.spiders.suspects, doc)
-	delete(e.spiders.silentAlone, doc)
 	e.spiders.backs.forget(doc)
 	e.slots.End(e.now, doc)
 }
@@ -115,10 +114,9 @@ const (
 	dequeueLook = 64          // origins that one search for a document to return looks at
 )
 
-// returnQueued returns queued documents to a shared index while no spider is connected. If one of
-// them may have killed the last spider, all stay for backSoon: what was found out about it would
-// be lost, and a document that kills spiders would come back from the index again and again as if
-// it were new, with as much company.
+// returnQueued returns queued documents to a shared index while no spider is connected. Suspects stay
+// for backSoon: what was found out about them would be lost, and a document that kills spiders would
+// come back from the index again and again as if it were new, with as much company.
 func (e *Engine) returnQueued(budget *int, due *waiter) {
 	if !e.noSpiders() || len(e.spiders.leaving) > 0 || e.intake.batch != nil {
 		return
@@ -126,13 +124,16 @@ func (e *Engine) returnQueued(budget *int, due *waiter) {
 	if c := e.slots.Counts(); c.Held == c.InFlight {
 		return
 	}
-	if stay := e.spiders.lastLeft + backSoon - e.now; stay > 0 &&
-		len(e.spiders.suspects)+len(e.spiders.silentAlone) > 0 {
+	stay := e.spiders.lastLeft + backSoon - e.now
+	if stay > 0 && len(e.spiders.suspects) > 0 {
 		due.after(stay)
-		return
+	}
+	keep := func(doc uint32) bool {
+		_, suspect := e.spiders.suspects[doc]
+		return suspect && stay > 0
 	}
 	for ; *budget > 0; *budget-- {
-		doc, next := e.slots.DequeueAny(e.outcomes.returnCursor, dequeueLook)
+		doc, next := e.slots.DequeueAny(e.outcomes.returnCursor, dequeueLook, keep)
 		e.outcomes.returnCursor = next
 		if doc != 0 {
 			e.returnDoc(doc)

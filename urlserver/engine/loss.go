@@ -14,13 +14,14 @@ import (
 // What the end of a spider's connection counts for the documents that were in flight there:
 //
 //   - The spider had said nothing of what it was sent. It may have crashed by itself, so no attempt
-//     counts. Its address is distrusted: the next spider there gets its first documents after a
-//     pause, and few of them until it says something.
+//     counts for documents in company. Its address is distrusted: the next spider there gets its
+//     first documents after a pause, and few of them until it says something.
 //   - The spider had said something. Then each document may have killed it, and is suspect: an
 //     attempt counts, and the document is sent again beside ever fewer others (suspects.go). The
 //     last attempt that it may have counts only if it was alone in flight.
-//   - If a spider that had said nothing had one document alone, that one counts an attempt from the
-//     second time on, if some spider at that address has ever said something.
+//   - If a spider that had said nothing had one document alone, that one counts an attempt, so that
+//     a URL that kills each spider before its first word ends, too. It keeps its place in the queue,
+//     and is no suspect.
 //   - The daemon itself ended the connection, because a transaction took too long. If the spider
 //     spoke of others meanwhile, an attempt counts for what took too long, and for nothing else. If
 //     it spoke of none, the spider stood still, perhaps because of a document in flight. Then all
@@ -31,7 +32,6 @@ type peer struct {
 	connected int
 	silent    int           // connections lost in a row before they said anything of what they were sent
 	until     time.Duration // the next connections get nothing before
-	spoke     bool          // some connection from there has said something
 }
 
 const (
@@ -126,7 +126,7 @@ func (sp *spider) distrusted() bool { return sp.peer.silent > 0 && !sp.spoke }
 // noteSpoke notes that a spider said something of what it was sent.
 func (sp *spider) noteSpoke(now time.Duration) {
 	sp.heard, sp.spoke = now, true
-	sp.peer.silent, sp.peer.until, sp.peer.spoke = 0, 0, true
+	sp.peer.silent, sp.peer.until = 0, 0
 }
 
 // firstDocs returns how many documents a spider gets before it says anything, after so many silent
@@ -224,7 +224,7 @@ func (e *Engine) takeBack(doc uint32, sp *spider, how hostslots.Lateness) {
 	switch {
 	case how == hostslots.Endless: // it lasts, and has killed nobody
 		delete(e.spiders.suspects, doc)
-	case blame != hostslots.None && !faulty(faultBlame):
+	case blame != hostslots.None && (sp.spoke || how != hostslots.InTime) && !faulty(faultBlame):
 		e.suspect(doc, &sp.loss)
 	}
 	_, suspect := e.spiders.suspects[doc]
@@ -256,22 +256,12 @@ func (e *Engine) blame(doc uint32, sp *spider, how hostslots.Lateness) hostslots
 		return hostslots.Shared
 	case sp.loss.spares:
 		return hostslots.None
-	case sp.spoke && alone:
+	case alone:
 		return hostslots.Whole
 	case sp.spoke && faulty(faultBlame):
 		return hostslots.Whole
 	case sp.spoke:
 		return hostslots.Shared
-	case alone && sp.peer.spoke && e.spiders.wasSilentAlone(doc):
-		return hostslots.Whole
 	}
 	return hostslots.None
-}
-
-// wasSilentAlone reports whether a document was alone before at a spider that said nothing, and
-// notes that it was now.
-func (ss *spiders) wasSilentAlone(doc uint32) bool {
-	_, before := ss.silentAlone[doc]
-	ss.silentAlone[doc] = struct{}{}
-	return before
 }

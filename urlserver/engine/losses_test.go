@@ -239,9 +239,9 @@ func TestDeadlyDocuments(t *testing.T) {
 				t.Errorf("after %v: done %d, timeout %d %.9q; want %d and %d", took, c.ends[docindex.Done],
 					c.ends[docindex.Timeout], c.timed, test.good+1, test.deadly)
 			}
-			if n := len(c.e.spiders.suspects) + len(c.e.spiders.silentAlone) + c.e.spiders.reserved; n != 0 {
-				t.Errorf("%d suspects, %d that were alone, %d reservations are left",
-					len(c.e.spiders.suspects), len(c.e.spiders.silentAlone), c.e.spiders.reserved)
+			if n := len(c.e.spiders.suspects) + c.e.spiders.reserved; n != 0 {
+				t.Errorf("%d suspects, %d reservations are left",
+					len(c.e.spiders.suspects), c.e.spiders.reserved)
 			}
 		})
 	}

@@ -12,18 +12,17 @@ import (
 
 // spiders has the connected spiders, their pools, and the documents that are suspects.
 type spiders struct {
-	byID        []*spider // nil: none
-	pools       pools
-	delayed     timeheap.Heap // spiders that get nothing yet, by the moment from which they do
-	peers       map[string]*peer
-	suspects    map[uint32]suspect  // by document
-	silentAlone map[uint32]struct{} // documents that were alone at a spider that said nothing
-	reserved    int                 // spiders that pools have reserved for suspects
-	withRoom    int                 // spiders that may get a document
-	backs       backs               // documents that they gave back
-	leaving     []uint32            // spiders that have gone, with documents to be queued again
-	connected   int                 // spiders that have not gone
-	lastLeft    time.Duration       // when the last of them went
+	byID      []*spider // nil: none
+	pools     pools
+	delayed   timeheap.Heap // spiders that get nothing yet, by the moment from which they do
+	peers     map[string]*peer
+	suspects  map[uint32]suspect // by document
+	reserved  int                // spiders that pools have reserved for suspects
+	withRoom  int                // spiders that may get a document
+	backs     backs              // documents that they gave back
+	leaving   []uint32           // spiders that have gone, with documents to be queued again
+	connected int                // spiders that have not gone
+	lastLeft  time.Duration      // when the last of them went
 }
 
 // pools has the spider pools, by number and by spiderid.
@@ -35,12 +34,11 @@ type pools struct {
 
 func newSpiders() spiders {
 	return spiders{
-		byID:        make([]*spider, 1),
-		pools:       pools{all: make([]spiderPool, 1), byName: map[string]uint32{}},
-		peers:       map[string]*peer{},
-		suspects:    map[uint32]suspect{},
-		silentAlone: map[uint32]struct{}{},
-		backs:       newBacks(),
+		byID:     make([]*spider, 1),
+		pools:    pools{all: make([]spiderPool, 1), byName: map[string]uint32{}},
+		peers:    map[string]*peer{},
+		suspects: map[uint32]suspect{},
+		backs:    newBacks(),
 	}
 }
 
