@@ -15,6 +15,23 @@ type HostStatus struct {
 	AtSlots    Availability  // of the queue that the slots may be served first
 	AtFrontier Availability  // of the queue that URL Frontier clients may be served first
 	Truncated  bool          // the host has more queues than were looked at
+
+	// How URL Frontier clients ask its site, and its address or shared network. The Name of Address is
+	// "" if that is not known; see [Hooks.SetAddresses].
+	Site, Address LevelStatus
+}
+
+// LevelStatus is the pace of a site, an address or a shared network for URL Frontier clients.
+type LevelStatus struct {
+	Level    WaitLevel
+	Name     string
+	Gap      time.Duration // in force
+	Backoff  time.Duration // the gap while it backs off; 0: it does not
+	Sites    string        // that made an address back off
+	Open     int           // queues of which clients have URLs
+	MostOpen int           // how many may be open; 0: any number
+	Last     time.Time     // when a URL was given to a client; zero: not since the start
+	Next     time.Time     // none is given before
 }
 
 // HostRule is what the daemon's rules say of a host. The slots apply the rules themselves; in the

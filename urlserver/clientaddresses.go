@@ -22,6 +22,8 @@ const (
 	maxFailingNames  = 1 << 20
 	briefTTL         = time.Second // at least so long an answer counts
 	maxBrief         = 10_000
+
+	noAddress = "no address: " // before a host that has none, or none that may be used, in place of its network
 )
 
 // clientAddresses finds the addresses of the hosts of queues for URL Frontier clients
@@ -88,7 +90,7 @@ func (c *clientAddresses) of(host []byte) docindex.HostAddress {
 // be used: only its site. What becomes of its URLs is for the client to say.
 func (c *clientAddresses) withoutAddressLocked(host []byte) docindex.HostAddress {
 	a := c.atLocked(host, netip.Addr{})
-	a.Network, a.AddressPace, a.Use = "no address: "+string(host), a.SitePace, nil
+	a.Network, a.AddressPace, a.Use = noAddress+string(host), a.SitePace, nil
 	return a
 }
 

@@ -2,9 +2,12 @@ package urlserver
 
 import (
 	"context"
+	"net/netip"
+	"strings"
 	"time"
 
 	"urlserver/docindex"
+	"urlserver/hostslots"
 	"urlserver/urlserver/engine"
 	"urlserver/urlserver/explain"
 )
@@ -53,6 +56,7 @@ func (d *Daemon) explainStored(ctx context.Context, host string, x *engine.Expla
 		return true
 	}
 	x.Next = max(x.Next, d.moment(l.AtSlots.NotBefore))
+	d.addLevels(&l, x)
 	blocked := x.Is(explain.BlockedByOperator) || x.Is(explain.BlockedByRule)
 	waits := d.waits(&l, x)
 	if blocked && !l.Blocked.IsZero() {
@@ -71,6 +75,50 @@ func (d *Daemon) explainStored(ctx context.Context, host string, x *engine.Expla
 		x.Reasons = append(stored, x.Pace)
 	}
 	return true
+}
+
+// addLevels adds how URL Frontier clients ask the site and the address of a host, if the slots know no
+// address of it, or clients have asked it since the slots did.
+func (d *Daemon) addLevels(l *docindex.HostStatus, x *engine.Explanation) {
+	if l.Site.Name == "" || x.Address.Name != "" && d.moment(l.Site.Last) <= x.Site.Last {
+		return
+	}
+	x.Site, x.SiteWhy = d.levelView(&l.Site), nil
+	if strings.HasPrefix(l.Address.Name, noAddress) {
+		l.Address = docindex.LevelStatus{}
+	}
+	x.Address, x.AddressWhy = d.levelView(&l.Address), nil
+	if addr, err := netip.ParseAddr(l.Address.Name); err == nil && l.Address.Level == docindex.AddressWait {
+		x.Addr = addr
+	}
+	why := explain.Available(&l.AtFrontier, x.Rule)
+	switch w := &l.AtFrontier.Wait; w.Rule {
+	case docindex.WaitAddress, docindex.WaitAddressInUse:
+		if w.Level != docindex.SiteWait {
+			x.AddressWhy = []explain.Reason{why}
+			break
+		}
+		fallthrough
+	case docindex.WaitHostBlocked, docindex.WaitHostDelay, docindex.WaitHostPaused, docindex.WaitHostGap,
+		docindex.WaitRuleGap, docindex.WaitRuleBlocks, docindex.WaitAtFrontier:
+		x.SiteWhy = []explain.Reason{why}
+	}
+}
+
+// levelView converts what the index says of a level. There is none if it has no name.
+func (d *Daemon) levelView(l *docindex.LevelStatus) hostslots.LevelView {
+	if l.Name == "" {
+		return hostslots.LevelView{}
+	}
+	v := hostslots.LevelView{
+		Level: [...]hostslots.Level{hostslots.SiteLevel, hostslots.AddressLevel, hostslots.NetworkLevel}[l.Level],
+		Name:  l.Name, Gap: l.Gap, Open: l.Open, MostOpen: l.MostOpen, Last: d.moment(l.Last),
+		Next: d.moment(l.Next), Backoff: l.Backoff,
+	}
+	if l.Sites != "" {
+		v.Failing = strings.Split(l.Sites, ", ")
+	}
+	return v
 }
 
 // waits returns why the index hands out nothing of a host now: to the slots, and to URL Frontier

@@ -180,6 +180,48 @@ func TestFrontierAddresses(t *testing.T) {
 	}
 }
 
+// TestFrontierLevels has three hosts that no spider has asked. The API tells their sites, their
+// addresses and the shared network as clients keep them.
+func TestFrontierLevels(t *testing.T) {
+	names := serveNames(t, func(name string) string {
+		if name == "c.test." {
+			return "127.0.0.9"
+		}
+		return "127.0.0.2"
+	})
+	d := startDaemon(t, write(t, "urlserver.toml", fmt.Sprintf(withAddresses, names, `
+[[rules]]
+name = "net"
+networks = ["127.0.0.9/32"]
+shared = true
+per_sec = 4
+concurrent = 7
+site_per_sec = 0.01
+`)))
+	c := dialFrontier(t, d)
+	c.discover("http://a.test/1", "http://b.test/1", "http://c.test/1", "http://c.test/2")
+	out := map[string]bool{}
+	for end := time.Now().Add(patience); len(out) < 2 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		for _, url := range c.get() {
+			out[url[len("http://"):len("http://a.test")]] = true
+		}
+	}
+	waits := map[bool]string{true: "b.test", false: "a.test"}[out["a.test"]]
+	levelsOf(t, d, waits, func(site, address *levelView, _ string) bool {
+		return site.Name == waits && site.Open == 0 && site.MostOpen == 1 && site.Gap == 0.5 && site.Why == "" &&
+			address.Name == "127.0.0.2" && address.Open == 1 && address.MostOpen == 1 && address.Gap == 0.5 &&
+			address.NextSend != nil && strings.Contains(address.Why, "address 127.0.0.2")
+	})
+	levelsOf(t, d, "c.test", func(site, address *levelView, _ string) bool {
+		return site.Name == "c.test" && site.Open == 1 && site.Gap == 100 && site.NextSend != nil &&
+			address.Name == "net" && address.Open == 1 && address.MostOpen > 0
+	})
+	c.ended("http://c.test/1")
+	levelsOf(t, d, "c.test", func(site, _ *levelView, _ string) bool {
+		return site.Open == 0 && strings.Contains(site.Why, "the pace of the site c.test, one request in 1m40s")
+	})
+}
+
 // TestFrontierBacksOff reports 503 with Retry-After of one host. Its queue is left alone, and that
 // of its neighbour goes on.
 func TestFrontierBacksOff(t *testing.T) {
@@ -201,6 +243,10 @@ func TestFrontierBacksOff(t *testing.T) {
 	if !strings.Contains(got.out, "Retry-After") {
 		t.Errorf("explain a.test: %s", got.out)
 	}
+	levelsOf(t, d, "a.test", func(site, address *levelView, _ string) bool {
+		return site.Name == "a.test" && site.Backoff == 3600 && strings.Contains(site.Why, "Retry-After") &&
+			*address == levelView{}
+	})
 }
 
 // TestFrontierCrawlDelay has a spider learn that a host wants two seconds between two requests.

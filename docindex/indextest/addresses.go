@@ -13,6 +13,7 @@ import (
 
 var addressCases = []testCase{
 	{"addresses: two queues keep the gap of their address", addressGap},
+	{"addresses: the paces of both levels are told", addressLevels},
 	{"addresses: each URL counts", addressEachURL},
 	{"addresses: queues that are open at once", addressOpen},
 	{"addresses: a lease that ends closes the queue", addressLease},
@@ -127,6 +128,32 @@ func addressGap(t *testing.T, s docindex.Store) {
 		wantNothingFor(t, s, 1990*time.Millisecond)
 		wantURLs(t, servedWithin(t, s, 20*time.Millisecond, one), want)
 		ended(t, s, want)
+	}
+}
+
+// addressLevels sees that a store tells the paces of both levels: of hosts that were given to clients,
+// and of those that wait.
+func addressLevels(t *testing.T, s docindex.Store) {
+	withAddresses(t, s)
+	add(t, s, urls("http://a1.test/1", "http://a2.test/1")...)
+	before := time.Now().Add(-time.Millisecond)
+	wantURLs(t, call(t, s, one), "http://a1.test/1")
+	wantNothingFor(t, s, 10*time.Millisecond)
+	for host, open := range map[string]int{"a1.test": 1, "a2.test": 0} {
+		l, err := s.HostStatus(t.Context(), []byte(host))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pace := at("a")
+		gap := time.Duration(pace.AddressPace.Gap) * time.Millisecond
+		if a := l.Address; a.Level != docindex.AddressWait || a.Name != pace.Addr.String() || a.Gap != gap ||
+			a.Open != 1 || a.MostOpen != pace.AddressPace.Open || a.Last.Before(before) || a.Next.Sub(a.Last) != gap {
+			t.Errorf("%s is at an address with %+v", host, a)
+		}
+		if site := l.Site; site.Level != docindex.SiteWait || site.Name != host || site.Open != open ||
+			site.Gap != time.Duration(pace.SitePace.Gap)*time.Millisecond || site.Last.IsZero() != (open == 0) {
+			t.Errorf("%s is a site with %+v", host, site)
+		}
 	}
 }
 

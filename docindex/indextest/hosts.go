@@ -407,6 +407,7 @@ func hostCounts(t *testing.T, s docindex.Store) {
 	want := docindex.HostStatus{
 		Counts:  docindex.Counts{Scheduled: 2, Completed: 1, Queues: 2, Active: 2},
 		Blocked: time.Now().Truncate(time.Second).Add(time.Minute).UTC(), Delay: 7 * time.Second,
+		Site: docindex.LevelStatus{Name: "a.test"},
 	}
 	l.AtSlots, l.AtFrontier = docindex.Availability{}, docindex.Availability{}
 	if l != want {

@@ -60,6 +60,7 @@ func (s *Store) HostStatus(ctx context.Context, host []byte) (docindex.HostStatu
 		if l.AtFrontier.Open {
 			l.AtFrontier = s.atAddress(told[looksAtHost:], now)
 		}
+		s.pace.addLevels(&l, told[looksAtHost:])
 		return l, nil
 	}
 	return docindex.HostStatus{}, errStrange
@@ -128,4 +129,18 @@ func (s *Store) atAddress(told []string, now int64) docindex.Availability {
 		return docindex.Availability{Wait: why}
 	}
 	return docindex.Availability{NotBefore: time.UnixMilli(first).UTC(), Wait: why}
+}
+
+// addLevels adds what this daemon knows of the address of a host. told is the queues in look's answer.
+func (p *clientPace) addLevels(l *docindex.HostStatus, told []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for q := told; len(q) >= looksAtQueues; q = q[looksAtQueues:] {
+		if known := p.queues[nameOf(q[0], q[1])]; p.of != nil && known != nil && known.no != 0 {
+			gap, backoff := l.Site.Gap, l.Site.Backoff
+			l.Site, l.Address = p.table.Levels(known.no)
+			l.Site.Gap, l.Site.Backoff = max(l.Site.Gap, gap), backoff
+			return
+		}
+	}
 }

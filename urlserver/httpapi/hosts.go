@@ -87,7 +87,7 @@ func (s *Server) hostOf(name string, x engine.Explanation) host {
 		Sitemaps: s.sitemapsOf(x),
 	}
 	h.lastFetch = h.Fetched.lastFetch
-	if x.Addr.IsValid() {
+	if x.Addr.IsValid() || x.Address.Level == hostslots.NetworkLevel {
 		group := x.Addr.String()
 		if x.Address.Level == hostslots.NetworkLevel {
 			group = name

@@ -38,6 +38,7 @@ type pace struct {
 	limit   docindex.Pace
 	use     docindex.AddressUse // of an address or a network; nil: nobody else uses it
 	raised  docindex.Pace       // the slowest pace that rules allow its sites
+	last    int64               // the last request; 0: none since the start
 	next    int64               // no request before
 	turn    int64               // the last one that was given
 	queues  uint32
@@ -329,6 +330,7 @@ func (t *Table) Reopen(id uint32) {
 // Gave counts a URL that was handed out. Gaps count from at.
 func (t *Table) Gave(id uint32, at int64) {
 	for _, p := range t.both(t.queues.At(id)) {
+		p.last = max(p.last, at)
 		p.next = max(p.next, at) + max(p.now().Gap, p.backoff)
 		if p.use != nil {
 			p.use.Gave()
@@ -379,13 +381,41 @@ func (t *Table) Wait(id uint32, now int64) (at int64, full bool, why docindex.Wa
 		why.Gap, why.Count = time.Duration(site.now().Gap)*time.Millisecond, uint64(site.waiting)
 		return at, full, why
 	}
-	why.Level, why.Name = docindex.AddressWait, address.addr.String()
-	if !address.addr.IsValid() {
-		why.Level, why.Name = docindex.NetworkWait, strings.TrimPrefix(address.name, mark)
-	}
+	why.Level, why.Name = address.is()
 	why.Gap = time.Duration(max(address.now().Gap, address.backoff)) * time.Millisecond
 	why.Count, why.Sites = uint64(address.waiting), t.failing(q.address)
 	return at, full, why
+}
+
+// is returns which address or network has the pace.
+func (p *pace) is() (level docindex.WaitLevel, name string) {
+	if p.addr.IsValid() {
+		return docindex.AddressWait, p.addr.String()
+	}
+	return docindex.NetworkWait, strings.TrimPrefix(p.name, mark)
+}
+
+// Levels returns the paces that bind a queue.
+func (t *Table) Levels(id uint32) (site, address docindex.LevelStatus) {
+	q := t.queues.At(id)
+	site, address = t.paces.At(q.site).status(), t.paces.At(q.address).status()
+	site.Name = strings.TrimPrefix(t.paces.At(q.site).name, mark)
+	address.Level, address.Name = t.paces.At(q.address).is()
+	address.Sites = t.failing(q.address)
+	return site, address
+}
+
+func (p *pace) status() docindex.LevelStatus {
+	now := p.now()
+	l := docindex.LevelStatus{
+		Gap:     time.Duration(max(now.Gap, p.backoff)) * time.Millisecond,
+		Backoff: time.Duration(p.backoff) * time.Millisecond,
+		Open:    p.open, MostOpen: now.Open, Next: time.UnixMilli(p.next).UTC(),
+	}
+	if p.last > 0 {
+		l.Last = time.UnixMilli(p.last).UTC()
+	}
+	return l
 }
 
 // Forget removes a queue.
@@ -440,6 +470,6 @@ func (t *Table) Bytes() int64 {
 
 // Of a record, in bytes; a pace with its name and its places in maps.
 const (
-	paceBytes  = 220
+	paceBytes  = 228
 	queueBytes = 32
 )

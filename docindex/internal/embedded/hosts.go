@@ -40,6 +40,9 @@ func HostStatus(d *queuesched.Scheduler, host []byte, active bool, now int64) (l
 	}
 	l.AtSlots, l.AtFrontier = best[queuesched.SlotConsumer].availability(d, &l, now),
 		best[queuesched.FrontierConsumer].availability(d, &l, now)
+	if id := best[queuesched.FrontierConsumer].id; id != 0 {
+		l.Site, l.Address = d.Levels(id)
+	}
 	if !active {
 		l.AtFrontier = docindex.Availability{Wait: docindex.Wait{Rule: docindex.WaitInactive}}
 	}

@@ -1,6 +1,8 @@
 package queuesched
 
 import (
+	"time"
+
 	"urlserver/docindex"
 	"urlserver/docindex/internal/addresses"
 )
@@ -168,4 +170,17 @@ func (d *Scheduler) addressWait(id uint32, now int64) (at int64, reason Reason) 
 func (d *Scheduler) AddressWait(id uint32, now int64) docindex.Wait {
 	_, _, why := d.addresses.table.Wait(d.addresses.number(id), now)
 	return why
+}
+
+// Levels returns the paces of a queue's site and, if it is known, of its address or shared network.
+func (d *Scheduler) Levels(id uint32) (site, address docindex.LevelStatus) {
+	h := d.hosts.at(d.queues.At(id).host)
+	if no := d.addresses.number(id); no != 0 {
+		site, address = d.addresses.table.Levels(no)
+	} else {
+		site.Name = string(d.hosts.name(d.queues.At(id).host))
+	}
+	site.Gap = max(site.Gap, time.Duration(d.hosts.wantedGap(h))*time.Millisecond)
+	site.Backoff = time.Duration(h.backoff) * time.Millisecond
+	return site, address
 }
