@@ -57,6 +57,7 @@ type Frontier interface {
 	// give with one portion after the other; a portion is valid until give returns. If give fails,
 	// its portion counts as handed out. Queues take turns, and no queue comes twice in a call.
 	// Within a queue the earliest due URL goes first, then the higher priority, then the older one.
+	// Stores may let links (see Put.Page) without due time, priority and key take turns by their shapes.
 	//
 	// Serve returns at once if nothing is due or may be served. If the only reason is that queues
 	// have PerQueue URLs in transit, or that another call serves them and no delay follows, Serve

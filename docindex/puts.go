@@ -33,6 +33,9 @@ type Put struct {
 	// DOC_ID of the document that the link to it stood on, which says crawl, owner and depth; empty:
 	// none. See package scoped, which resolves it
 	Via []byte
+	// URL of that page. Package scoped sets it instead of Via, and a store may let links on pages take turns by
+	// their shapes. It is not stored
+	Page []byte
 	// seconds since 1970 from which on it may be handed out; Never: it is completed; 0 is before
 	// all others
 	Due int64
@@ -61,6 +64,7 @@ type Puts struct {
 // item is where the parts of a Put are in the buffer, one after the other.
 type item struct {
 	at       int
+	pageAt   int // of the page's URL, which several items may have in common
 	due      int64
 	created  int64
 	lastMod  int64
@@ -73,6 +77,7 @@ type item struct {
 	metaLen  uint16
 	uniqLen  uint16
 	loadLen  uint16
+	pageLen  uint16
 	depth    uint16
 	idLen    uint8
 	viaLen   uint8
@@ -218,7 +223,26 @@ func (p *Puts) add(put Put, host []byte) {
 		it.hostAt = uint16(len(p.buf) - it.at)
 		p.buf = append(p.buf, host...)
 	}
+	p.addPage(&it, put.Page)
 	p.items = append(p.items, it)
+}
+
+// addPage adds the URL of the page of an item, unless the item before has the same.
+func (p *Puts) addPage(it *item, page []byte) {
+	if len(page) == 0 {
+		return
+	}
+	it.pageAt, it.pageLen = len(p.buf), uint16(len(page))
+	if n := len(p.items); n > 0 && bytes.Equal(p.pageOf(&p.items[n-1]), page) {
+		it.pageAt = p.items[n-1].pageAt
+	} else {
+		p.buf = append(p.buf, page...)
+	}
+}
+
+func (p *Puts) pageOf(it *item) []byte {
+	end := it.pageAt + int(it.pageLen)
+	return p.buf[it.pageAt:end:end]
 }
 
 // At returns URL i in the form in which it is stored, and its host. The slices alias p.
@@ -239,7 +263,7 @@ func (p *Puts) At(i int) (put Put, host []byte) {
 	put.Unique, put.Payload, put.Depth = cut(int(it.uniqLen)), cut(int(it.loadLen)), it.depth
 	put.Via, put.Sooner = cut(int(it.viaLen)), it.sooner
 	put.Due, put.Update, put.NoExpiry, put.Created = it.due, it.known, it.endless, it.created
-	put.LastMod = it.lastMod
+	put.LastMod, put.Page = it.lastMod, p.pageOf(it)
 	from := it.at + int(it.hostAt)
 	return put, p.buf[from : from+int(it.hostLen) : from+int(it.hostLen)]
 }
@@ -286,7 +310,7 @@ func (put *Put) From(page *Document) error {
 	if page == nil {
 		return fmt.Errorf("via %q: %w", put.Via, ErrUnknown)
 	}
-	put.Via, put.Crawl = nil, page.Crawl
+	put.Via, put.Crawl, put.Page = nil, page.Crawl, page.URL
 	put.Metadata = WithOwner(put.Metadata, OwnerOf(page.Metadata))
 	put.Depth = Deeper(page.Depth)
 	return put.checkExtra()

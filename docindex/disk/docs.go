@@ -121,15 +121,17 @@ func (s *Store) docRowLocked(n *name, d *doc) {
 }
 
 // scheduleRowLocked schedules a document that is not scheduled: it writes the body at the
-// document's place in its queue.
-func (s *Store) scheduleRowLocked(n *name, d *doc, p *docindex.Put, now int64) {
+// document's place in its queue, or in a branch of it.
+func (s *Store) scheduleRowLocked(n *name, d *doc, p *docindex.Put, branch uint32, now int64) {
 	s.globals.seq++
 	due := p.Due
 	if due == docindex.Now {
 		due = now / 1000
 	}
 	d.completed, d.purged, d.anyone, d.url, d.owner = false, false, false, nil, nil
-	d.at = newPlace(due, p.Priority, s.globals.seq)
+	if d.at = newPlace(due, p.Priority, s.globals.seq); branch != 0 {
+		d.at = newBranchPlace(branch, s.globals.seq)
+	}
 	t := &s.txn
 	t.key = planKey(t.key[:0], n.queue, &d.at)
 	body := plan{created: d.created, member: d.member, id: d.id, url: p.URL, packed: docindex.Pack(p)}

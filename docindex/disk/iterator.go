@@ -1,23 +1,28 @@
 package disk
 
 import (
+	"errors"
+
 	"github.com/cockroachdb/pebble/v2"
 
 	"urlserver/docindex"
 	"urlserver/docindex/internal/embedded"
 	"urlserver/docindex/internal/queuesched"
+	"urlserver/docindex/internal/shapes"
 )
 
 // queueIterator iterates over the scheduled documents of a queue in their order, without those in
 // transit: first over those that came before the queue's cursor, then from the cursor on. It moves
-// the cursor, so that nothing is visited again without need. It is valid while the lock is held.
+// the cursor, so that nothing is visited again without need. If the queue has branches, they take
+// turns with what waits in none; see inTurn. It is valid while the lock is held.
 type queueIterator struct {
 	s            *Store
 	it           *pebble.Iterator
 	id           uint32
 	q            *queue
-	host         bool // the queue has several hosts: each document's host is checked
-	inBackfill   bool // it is in the queue's backfill range
+	cursor       *place // documents up to it were handed out
+	host         bool   // the queue has several hosts: each document's host is checked
+	inBackfill   bool   // it is in the queue's backfill range
 	done         bool
 	skipped      bool  // a document was skipped, so the cursor stays before it
 	skippedDue   int64 // when the first document that was skipped is due, ms
@@ -27,6 +32,11 @@ type queueIterator struct {
 	more         bool  // the next hold of the lock will get further
 	key          []byte
 	limit        []byte
+
+	table    *shapes.Table[place] // nil: the queue has no branches
+	inBranch uint32               // the branch of the current document; 0: it waits in none
+	branch   uint32               // of an iterator over a branch: its number; 0: it is over no branch
+	branches *queueIterator       // over the branch that was looked at last; nil: none was
 
 	at   place // of the current document; next sets this and the following
 	name name
@@ -44,6 +54,23 @@ const maxSkips = 5000
 
 // iterateLocked prepares w for a queue.
 func (s *Store) iterateLocked(w *queueIterator, id uint32) error {
+	if err := w.open(s, id); err != nil {
+		return err
+	}
+	table, err := s.tableLocked(id)
+	if err != nil {
+		return err
+	}
+	w.table, w.cursor, w.inBackfill = table, &w.q.cursor, w.q.backfill.open
+	if w.branches != nil {
+		w.branches.branch = 0
+	}
+	w.seek()
+	return nil
+}
+
+// open prepares w for a queue, except for where it begins.
+func (w *queueIterator) open(s *Store, id uint32) error {
 	if w.it == nil {
 		it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{planRow}, UpperBound: []byte{planRow + 1}})
 		if err != nil {
@@ -51,11 +78,9 @@ func (s *Store) iterateLocked(w *queueIterator, id uint32) error {
 		}
 		w.it, w.purgesLeft = it, maxSkips
 	}
-	w.s, w.id, w.q = s, id, s.queueAt(id)
+	w.s, w.id, w.q, w.inBranch = s, id, s.queueAt(id), 0
 	w.host, w.done, w.skipped = s.base.Sched.AnyHost(id), false, false
 	w.skippedDue, w.left = queuesched.Never, maxSkipped
-	w.inBackfill = w.q.backfill.open
-	w.seek()
 	return nil
 }
 
@@ -66,6 +91,9 @@ func (w *queueIterator) close() error {
 	}
 	err := w.it.Close()
 	w.it = nil
+	if w.branches != nil {
+		err = errors.Join(err, w.branches.close())
+	}
 	if err != nil {
 		return w.s.failLocked(err)
 	}
@@ -78,14 +106,27 @@ func (w *queueIterator) seek() {
 		w.key = planKey(w.key[:0], w.q.no, &w.q.backfill.from)
 		w.limit = append(planKey(w.limit[:0], w.q.no, &w.q.backfill.to), 0)
 	} else {
-		w.key = append(planKey(w.key[:0], w.q.no, &w.q.cursor), 0)
+		w.key = append(planKey(w.key[:0], w.q.no, w.cursor), 0)
 		w.limit = append(w.limit[:0], numberEnd(planRow, w.q.no)...)
+	}
+	if w.branch != 0 {
+		next := newBranchPlace(w.branch+1, 0)
+		w.limit = planKey(w.limit[:0], w.q.no, &next)
 	}
 	w.it.SeekGEWithLimit(w.key, w.limit)
 }
 
 // next goes to the first document that is due and may be handed out to a consumer.
 func (w *queueIterator) next(consumer queuesched.Consumer, now int64) bool {
+	w.inBranch = 0
+	if w.table != nil {
+		return w.inTurn(consumer, now)
+	}
+	return w.available(consumer, now)
+}
+
+// available is next for one branch, or for what waits in none.
+func (w *queueIterator) available(consumer queuesched.Consumer, now int64) bool {
 	for w.row() {
 		due := embedded.DueMS(w.at.due())
 		if due > now {
@@ -113,6 +154,16 @@ func (w *queueIterator) next(consumer queuesched.Consumer, now int64) bool {
 
 // took records that the current document is in transit now.
 func (w *queueIterator) took() {
+	if w.inBranch == 0 {
+		w.pass()
+		return
+	}
+	w.branches.pass()
+	w.table.Took(w.inBranch)
+}
+
+// pass leaves the current row behind.
+func (w *queueIterator) pass() {
 	w.mark()
 	w.it.NextWithLimit(w.limit)
 }
@@ -121,6 +172,9 @@ func (w *queueIterator) took() {
 func (w *queueIterator) due() int64 {
 	if !w.done && w.row() {
 		w.skippedDue = min(w.skippedDue, embedded.DueMS(w.at.due()))
+	}
+	if w.skippedDue > 0 && w.table != nil && w.anyBranch() {
+		return 0
 	}
 	return w.skippedDue
 }
@@ -149,7 +203,7 @@ func (w *queueIterator) row() bool {
 				w.purgedBehind++
 			}
 		}
-		w.took()
+		w.pass()
 	}
 	return false
 }
@@ -172,7 +226,7 @@ func (w *queueIterator) mark() {
 	switch {
 	case w.skipped:
 	case !w.inBackfill:
-		w.q.cursor = w.at
+		*w.cursor = w.at
 	default:
 		w.q.backfill.from = w.at
 	}

@@ -123,7 +123,9 @@ func (s *Store) putLocked(
 		return docindex.Same, nil, nil
 	}
 	s.openLocked(a, p, host, now)
-	s.insertLocked(a.queue, &a.name, p, now)
+	if err := s.insertLocked(a.queue, &a.name, p, host, now); err != nil {
+		return 0, nil, err
+	}
 	return docindex.New, nil, nil
 }
 
@@ -159,13 +161,13 @@ func (s *Store) openLocked(a *prefetched, p *docindex.Put, host []byte, now int6
 	}
 	a.queue = s.base.Sched.Open(p.Crawl, key, host, now)
 	s.globals.queueNo++
-	s.queues.add(a.queue, queue{no: s.globals.queueNo, due: queuesched.Never})
+	s.queues.add(a.queue, queue{no: s.globals.queueNo, due: queuesched.Never, cursor: plainPlace})
 	s.rewriteRow(a.queue)
 	a.name = s.namer.nameOf(s.globals.queueNo, docindex.IdentityOf(p), p.URL)
 }
 
 // insertLocked adds a new document.
-func (s *Store) insertLocked(queue uint32, n *name, p *docindex.Put, now int64) {
+func (s *Store) insertLocked(queue uint32, n *name, p *docindex.Put, host []byte, now int64) error {
 	d := doc{created: embedded.CreatedAt(p.Created, now)}
 	owner := docindex.OwnerOf(p.Metadata)
 	if len(p.Unique) > 0 {
@@ -184,13 +186,18 @@ func (s *Store) insertLocked(queue uint32, n *name, p *docindex.Put, now int64) 
 		s.writeLocked(n, &d)
 		s.count(queue, queuesched.Completed, 1)
 		s.base.Sched.Refresh(queue, now)
-		return
+		return nil
+	}
+	branch, err := s.enterBranchLocked(queue, p, host)
+	if err != nil {
+		return err
 	}
 	d.member = s.enterCrawlLocked(queue, p)
 	s.setExpiryLocked(&d, p)
-	s.scheduleRowLocked(n, &d, p, now)
+	s.scheduleRowLocked(n, &d, p, branch, now)
 	s.count(queue, queuesched.Scheduled, 1)
 	s.enqueueLocked(queue, &d.at, now)
+	return nil
 }
 
 func (s *Store) giveIDLocked(queue uint32, n *name, docID []byte) {
@@ -225,7 +232,7 @@ func (s *Store) updateLocked(queue uint32, n *name, d *doc, p *docindex.Put, now
 		s.unplanLocked(n, d)
 	}
 	s.rejoinLocked(queue, d, p, now)
-	s.scheduleRowLocked(n, d, p, now)
+	s.scheduleRowLocked(n, d, p, 0, now)
 	s.enqueueLocked(queue, &d.at, now)
 	s.base.Sched.Refresh(queue, now) // its limit may no longer be reached
 	return nil

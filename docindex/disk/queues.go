@@ -1,6 +1,9 @@
 package disk
 
-import "urlserver/internal/container/hashindex"
+import (
+	"urlserver/docindex/internal/shapes"
+	"urlserver/internal/container/hashindex"
+)
 
 const (
 	chunkBits = 12
@@ -8,11 +11,12 @@ const (
 )
 
 // queues has the queues in memory by the scheduler's numbers, in chunks that never move, and finds
-// them by their numbers on disk. The records hold no pointers, so the garbage collector does not
+// them by their numbers on disk. Some have branches. The records hold no pointers, so the garbage collector does not
 // scan them. The zero value is empty.
 type queues struct {
-	chunks []*[chunkLen]queue
-	byNo   hashindex.Index
+	chunks   []*[chunkLen]queue
+	byNo     hashindex.Index
+	branches shapes.Tables[place]
 }
 
 // hashOfNo is a bijection: equal hashes are of equal numbers.
@@ -38,6 +42,7 @@ func (q *queues) add(id uint32, one queue) {
 // remove removes a queue.
 func (q *queues) remove(id uint32) {
 	q.byNo.Remove(hashOfNo(q.at(id).no), id)
+	q.branches.Drop(id)
 	*q.at(id) = queue{}
 }
 

@@ -46,20 +46,57 @@ const (
 var errRow = errors.New("a row is not as it was written")
 
 // place is the position of a scheduled document in its queue: earlier due times first, then higher
-// priorities, then lower sequence numbers. Compared as bytes, places have this order.
+// priorities, then lower sequence numbers. Compared as bytes, places have this order. Before them
+// are the places in the branches of the queue, one branch after the other. They have the number of
+// the branch in the place of a due time that no document has, and are due at 0.
 type place [placeLen]byte
 
-func newPlace(due int64, priority int32, seq uint64) (p place) {
+func newPlace(due int64, priority int32, seq uint64) place {
+	return rawPlace(max(due, math.MinInt64+maxBranch+1), priority, seq)
+}
+
+func rawPlace(due int64, priority int32, seq uint64) (p place) {
 	binary.BigEndian.PutUint64(p[:], uint64(due)^1<<63)
 	binary.BigEndian.PutUint32(p[8:], ^(uint32(priority) ^ 1<<31))
 	binary.BigEndian.PutUint64(p[12:], seq)
 	return p
 }
 
-// lastPlace is behind all other places.
-var lastPlace = newPlace(math.MaxInt64, math.MinInt32, math.MaxUint64)
+const maxBranch = 1<<16 - 1
 
-func (p *place) due() int64      { return int64(binary.BigEndian.Uint64(p[:]) ^ 1<<63) }
+// newBranchPlace returns a place in a branch, from 1 on.
+func newBranchPlace(branch uint32, seq uint64) place {
+	return rawPlace(math.MinInt64+int64(branch), 0, seq)
+}
+
+var (
+	// lastPlace is behind all other places.
+	lastPlace = newPlace(math.MaxInt64, math.MinInt32, math.MaxUint64)
+	// plainPlace is behind those in branches, and before all others.
+	plainPlace = rawPlace(math.MinInt64+maxBranch, math.MinInt32, math.MaxUint64)
+)
+
+// branch returns the number of the branch that a place is in; 0: it is in none.
+func (p *place) branch() uint32 {
+	if no := binary.BigEndian.Uint64(p[:]); no <= maxBranch {
+		return uint32(no)
+	}
+	return 0
+}
+
+// previous returns a place directly before one in a branch.
+func (p *place) previous() place {
+	return newBranchPlace(p.branch(), p.seq()-1)
+}
+
+func (p *place) due() int64 {
+	if p.branch() != 0 {
+		return 0
+	}
+	return int64(binary.BigEndian.Uint64(p[:]) ^ 1<<63)
+}
+
+func (p *place) seq() uint64     { return binary.BigEndian.Uint64(p[12:]) }
 func (p *place) priority() int32 { return int32(^binary.BigEndian.Uint32(p[8:]) ^ 1<<31) }
 func (p *place) before(q *place) bool {
 	return bytes.Compare(p[:], q[:]) < 0

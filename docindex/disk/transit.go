@@ -111,7 +111,10 @@ func (s *Store) finishLocked(id uint32, to docindex.State, now int64) transit {
 func (s *Store) enqueueLocked(queue uint32, p *place, now int64) {
 	s.base.Sched.CountLater(queue, embedded.DueMS(p.due()), now, 1)
 	q := s.queueAt(queue)
-	if !q.cursor.before(p) {
+	switch {
+	case p.branch() != 0:
+		s.enqueueInBranchLocked(queue, p)
+	case !q.cursor.before(p):
 		q.backfill.add(p)
 	}
 	if due := embedded.DueMS(p.due()); due < q.due {

@@ -105,9 +105,24 @@ func (w *twins) url() []byte {
 	return fmt.Appendf(nil, "http://h%d.test/%d", w.rnd.IntN(4), w.rnd.IntN(60))
 }
 
-// put puts or updates some URLs, in queues of one host or of several.
+// link returns a URL of one of some shapes, or a shape of its own, of a host with few other URLs.
+func (w *twins) link() []byte {
+	shape := []string{"a/", "b/", "cal/2026-11-", "x?page=", "d/e/f/"}[w.rnd.IntN(5)]
+	return fmt.Appendf(nil, "http://h%d.test/%s%d", w.rnd.IntN(2), shape, w.rnd.IntN(60))
+}
+
+// any returns a URL of either kind.
+func (w *twins) any() []byte {
+	if w.rnd.IntN(2) == 0 {
+		return w.link()
+	}
+	return w.url()
+}
+
+// put puts or updates some URLs, in queues of one host or of several. Some are links on a page.
 func (w *twins) put() {
 	var p [2]docindex.Puts
+	page := w.any()
 	for range 1 + w.rnd.IntN(40) {
 		put := docindex.Put{URL: w.url(), Priority: w.rnd.Int32N(3), Update: w.rnd.IntN(3) == 0, Due: docindex.Now}
 		switch w.rnd.IntN(4) {
@@ -120,6 +135,12 @@ func (w *twins) put() {
 		}
 		if w.rnd.IntN(8) == 0 {
 			put.Key, put.URL = []byte("mixed"), append(put.URL, "?mixed"...)
+		}
+		if w.rnd.IntN(2) == 0 {
+			put.URL, put.Key, put.Due, put.Priority, put.Page = w.link(), nil, 0, w.rnd.Int32N(4)/3, page
+			if w.rnd.IntN(5) == 0 {
+				page = w.any()
+			}
 		}
 		for i := range p {
 			if err := p[i].AddExact(put, docindex.HostOf(put.URL)); err != nil {
@@ -194,7 +215,7 @@ func (w *twins) handOut(step int) {
 func (w *twins) end() {
 	var o [2]docindex.Outcomes
 	for range w.rnd.IntN(10) {
-		url, status := w.url(), w.rnd.IntN(600)
+		url, status := w.any(), w.rnd.IntN(600)
 		for i := range o {
 			if id := w.ids[i][string(url)]; id != "" {
 				o[i].Add(docindex.Outcome{DocID: []byte(id), URL: url, Kind: docindex.Done, Status: status})

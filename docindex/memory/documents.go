@@ -57,6 +57,7 @@ const (
 	viaFrontier = 1 << 4 // in transit: with a URL Frontier client
 	isFirst     = 1 << 5 // of a run
 	viaRemote   = 1 << 6 // in transit: with another daemon
+	inBranch    = 1 << 7 // it waits in a branch of its queue
 )
 
 func (r *record) state() docindex.State { return docindex.State(r.flags & stateMask) }

@@ -147,7 +147,7 @@ func TestOrderTwin(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 8))
 	for round := range 50 {
 		s := newDocumentTable()
-		var c queueOrder
+		var c order
 		var twin []uint32
 		spread := 1 + rnd.IntN(100)
 		for step := range 500 {

@@ -35,6 +35,7 @@ func (m *Store) deleteQueue(id uint32, s docindex.Scope) int {
 	}
 	now := m.base.Now()
 	m.orders[id] = queueOrder{}
+	m.branches.Drop(id)
 	m.base.Sched.Free(id, now)
 	return int(n.URLs[docindex.Scheduled] + n.URLs[docindex.InTransit] + n.URLs[docindex.Completed])
 }

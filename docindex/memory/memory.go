@@ -9,6 +9,7 @@ import (
 
 	"urlserver/docindex/internal/embedded"
 	"urlserver/docindex/internal/queuesched"
+	"urlserver/docindex/internal/shapes"
 	"urlserver/internal/container/hashindex"
 
 	"urlserver/docindex"
@@ -33,6 +34,7 @@ type Store struct {
 
 	docs     *documentTable
 	orders   []queueOrder // by queue
+	branches shapes.Tables[order]
 	seq      uint32
 	outcomes [docindex.Kinds]int
 	crawls   crawlMembers
@@ -148,7 +150,7 @@ func (m *Store) putLocked(p *docindex.Put, host []byte, now int64) (docindex.Ver
 		return docindex.Unsettled, nil
 	}
 	queue = m.base.Sched.Open(p.Crawl, key, host, now)
-	m.insertLocked(queue, p, now)
+	m.insertLocked(queue, p, host, now)
 	return docindex.New, nil
 }
 
@@ -171,11 +173,11 @@ func (m *Store) usedLocked() int64 {
 		int64(m.docs.records.Len())*(recordBytes+hashindex.EntryBytes) +
 		int64(m.docs.byID.Len())*hashindex.EntryBytes +
 		int64(len(m.orders))*queueOrderBytes + int64(len(m.crawls.members))*memberBytes +
-		m.base.Sched.Bytes()
+		m.base.Sched.Bytes() + m.branches.Bytes()
 }
 
 // insertLocked adds a new document.
-func (m *Store) insertLocked(queue uint32, p *docindex.Put, now int64) {
+func (m *Store) insertLocked(queue uint32, p *docindex.Put, host []byte, now int64) {
 	for int(queue) >= len(m.orders) {
 		m.orders = append(m.orders, make([]queueOrder, max(64, len(m.orders)/2))...)
 	}
@@ -200,6 +202,7 @@ func (m *Store) insertLocked(queue uint32, p *docindex.Put, now int64) {
 	m.joinCrawlLocked(id, p)
 	m.setExpiryLocked(id, p)
 	m.setOrderLocked(r, p, now)
+	m.enterBranchLocked(r, p, host)
 	m.base.Sched.Count(queue, queuesched.Scheduled)
 	m.enqueueLocked(id, r, now)
 }
@@ -261,10 +264,11 @@ func (m *Store) noteReportLocked(id uint32, completes bool, now int64) {
 }
 
 // setOrderLocked sets due time, priority and sequence number, which decide the place of a document
-// in its queue. The document must be in no run.
+// in its queue. The document must be in no run, and waits in no branch.
 func (m *Store) setOrderLocked(r *record, p *docindex.Put, now int64) {
 	m.seq++
 	r.priority, r.seq = p.Priority, m.seq
+	r.flags &^= inBranch
 	r.setDue(p.Due)
 	if p.Due == docindex.Now {
 		r.setDue(now / 1000)

@@ -24,10 +24,8 @@ func (m *Store) enqueueLocked(id uint32, r *record, now int64) {
 	r.setState(docindex.Scheduled)
 	m.trackCrawlLocked(id, r)
 	m.base.Sched.CountLater(r.queue, embedded.DueMS(r.due()), now, 1)
-	c := &m.orders[r.queue]
-	m.docs.push(c, id)
-	if c.root == id {
-		m.base.Sched.SetDue(r.queue, embedded.DueMS(r.due()), now)
+	if m.pushLocked(id, r) {
+		m.setDueLocked(r.queue, now)
 	}
 }
 
@@ -35,7 +33,11 @@ func (m *Store) enqueueLocked(id uint32, r *record, now int64) {
 // lease. The caller sets the queue's due time.
 func (m *Store) dispatchLocked(id uint32, consumer queuesched.Consumer, until, now int64) {
 	r := m.docs.records.At(id)
-	m.docs.pull(&m.orders[r.queue], id)
+	m.pullLocked(id, r)
+	if r.flags&inBranch != 0 {
+		t, no := m.branchLocked(r)
+		t.Took(no)
+	}
 	m.base.Sched.Move(r.queue, queuesched.Scheduled, queuesched.InTransit)
 	r.setState(docindex.InTransit)
 	r.flags &^= viaFrontier | viaRemote
@@ -88,7 +90,7 @@ func (m *Store) completeLocked(id uint32, now int64) {
 	case docindex.InTransit:
 		m.finishLocked(id, docindex.Completed, now)
 	case docindex.Scheduled:
-		m.docs.pull(&m.orders[r.queue], id)
+		m.pullLocked(id, r)
 		m.base.Sched.CountLater(r.queue, embedded.DueMS(r.due()), now, -1)
 		m.base.Sched.Move(r.queue, queuesched.Scheduled, queuesched.Completed)
 		r.setState(docindex.Completed)
@@ -104,11 +106,16 @@ func (m *Store) setDueLocked(queue uint32, now int64) {
 }
 
 func (m *Store) dueLocked(queue uint32) int64 {
-	root := m.orders[queue].root
-	if root == 0 {
-		return queuesched.Never
+	root, due := m.orders[queue].root, int64(queuesched.Never)
+	if root != 0 {
+		due = embedded.DueMS(m.docs.records.At(root).due())
 	}
-	return embedded.DueMS(m.docs.records.At(root).due())
+	if due > 0 {
+		if t := m.branches.Of(queue); t != nil && t.Some() {
+			return 0
+		}
+	}
+	return due
 }
 
 // hostLocked returns the host of a document if the key of its queue may not be its host.
@@ -138,7 +145,12 @@ func (m *Store) pickLocked(queue uint32, consumer queuesched.Consumer, now int64
 // firstLocked is pickLocked without stopped crawls. It skips documents on hosts that may not be
 // requested, up to a bound.
 func (m *Store) firstLocked(queue uint32, consumer queuesched.Consumer, now int64) uint32 {
-	c := &m.orders[queue]
+	plain := m.availableLocked(queue, &m.orders[queue].order, consumer, now)
+	return m.inTurnLocked(queue, plain, consumer, now)
+}
+
+// availableLocked is firstLocked for one of the orders of a queue.
+func (m *Store) availableLocked(queue uint32, c *order, consumer queuesched.Consumer, now int64) uint32 {
 	if !m.base.Sched.AnyHost(queue) {
 		if c.root == 0 || embedded.DueMS(m.docs.records.At(c.root).due()) > now {
 			return 0

@@ -1,20 +1,26 @@
 package memory
 
-// queueOrder has the scheduled documents of a queue in the order in which they are handed out, and
-// all its documents by arrival.
-//
-// The order is a heap of sorted runs. A run is a list of records that were scheduled in order, as
-// happens while due times and priorities do not fall; so most queues are one list. The heap is a
-// leftist tree of the first records of the runs. Each step costs O(log runs), from any place.
+// queueOrder has the scheduled documents of a queue in the order in which they are handed out,
+// without those that wait in branches, and all its documents by arrival.
 type queueOrder struct {
-	root        uint32 // the next record; 0: none
-	tail        uint32 // the end of the run that can grow; 0: none
+	order
 	first, last uint32 // documents
 	removed     uint32 // number of removed documents
 }
 
+// order has scheduled documents in the order in which they are handed out: those of a queue, or of
+// a branch of it.
+//
+// It is a heap of sorted runs. A run is a list of records that were scheduled in order, as
+// happens while due times and priorities do not fall; so most queues are one list. The heap is a
+// leftist tree of the first records of the runs. Each step costs O(log runs), from any place.
+type order struct {
+	root uint32 // the next record; 0: none
+	tail uint32 // the end of the run that can grow; 0: none
+}
+
 // push schedules a record that is in no run.
-func (s *documentTable) push(c *queueOrder, id uint32) {
+func (s *documentTable) push(c *order, id uint32) {
 	r := s.records.At(id)
 	r.next, r.prev, r.left, r.right, r.rank = 0, 0, 0, 0, 1
 	if c.tail != 0 && !s.goesBefore(id, c.tail) {
@@ -28,7 +34,7 @@ func (s *documentTable) push(c *queueOrder, id uint32) {
 	c.tail = id
 }
 
-func (s *documentTable) setRoot(c *queueOrder, id uint32) {
+func (s *documentTable) setRoot(c *order, id uint32) {
 	c.root = id
 	if id != 0 {
 		s.records.At(id).prev = 0
@@ -36,7 +42,7 @@ func (s *documentTable) setRoot(c *queueOrder, id uint32) {
 }
 
 // pull removes a record from the order.
-func (s *documentTable) pull(c *queueOrder, id uint32) {
+func (s *documentTable) pull(c *order, id uint32) {
 	r := s.records.At(id)
 	if c.tail == id {
 		c.tail = 0
@@ -66,7 +72,7 @@ func (s *documentTable) head(id uint32) uint32 {
 }
 
 // replace puts a heap in the place of the first record of a run.
-func (s *documentTable) replace(c *queueOrder, id, by uint32) {
+func (s *documentTable) replace(c *order, id, by uint32) {
 	parent := s.records.At(id).prev
 	if parent == 0 {
 		s.setRoot(c, by)

@@ -1,0 +1,120 @@
+package shapes
+
+import (
+	"bytes"
+	"unsafe"
+
+	"urlserver/docindex"
+)
+
+// Tables has the tables of those queues that have branches, by the queues' numbers. The zero value
+// is ready.
+type Tables[T any] struct {
+	of       map[uint32]*Table[T]
+	branches int // of all tables
+	sweepAt  int
+	page     []byte // the one whose links came last
+	shape    Shape  // its
+	hash     uint64 // of its text
+}
+
+// State tells how many documents of a queue are scheduled and in transit.
+type State func(queue uint32) (scheduled, inTransit uint64)
+
+// Of returns the table of a queue, or nil if the queue has no branches.
+func (s *Tables[T]) Of(queue uint32) *Table[T] { return s.of[queue] }
+
+// Drop removes the table of a queue.
+func (s *Tables[T]) Drop(queue uint32) {
+	if t := s.of[queue]; t != nil {
+		s.branches -= t.counted
+		delete(s.of, queue)
+	}
+}
+
+// Bytes returns the memory in use, about.
+func (s *Tables[T]) Bytes() int64 {
+	const entry = 8 + 8 // of the map
+	return int64(len(s.of))*int64(unsafe.Sizeof(Table[T]{})+entry) + int64(s.branches)*int64(unsafe.Sizeof(branch[T]{}))
+}
+
+// Enter returns the number of the branch in which a new document of a queue waits; 0: it waits in
+// none. In branches are links on pages that say neither a due time nor a priority nor a key: the
+// order of all others is known. dearer reports that the shape of the page is dearer now.
+func (s *Tables[T]) Enter(queue uint32, p *docindex.Put, host []byte, of State) (no uint32, dearer bool) {
+	if len(p.Page) == 0 || p.Due != 0 || p.Priority != 0 || len(p.Key) != 0 {
+		return 0, false
+	}
+	t := s.open(queue, of)
+	if t == nil {
+		return 0, false
+	}
+	before := len(t.branches)
+	no = t.Branch(Of(p.URL))
+	t.counted += len(t.branches) - before
+	s.branches += len(t.branches) - before
+	if !bytes.Equal(s.page, p.Page) {
+		s.page = append(s.page[:0], p.Page...)
+		h := hash(offset)
+		h.text(p.Page)
+		s.shape, s.hash = Of(p.Page), uint64(h)
+	}
+	if teaches(p, host) {
+		dearer = t.learn(s.hash, s.shape, no)
+	}
+	return no, dearer
+}
+
+// teaches reports whether something is learned from a link: its page is on the same host, and is
+// not another spelling of it, as it is when an answer redirects to https.
+func teaches(p *docindex.Put, host []byte) bool {
+	from := Host(p.Page)
+	return bytes.HasPrefix(from, host) && (len(from) == len(host) || from[len(host)] == ':') &&
+		!bytes.Equal(bytes.TrimSuffix(afterHost(p.Page), slash), bytes.TrimSuffix(afterHost(p.URL), slash))
+}
+
+var slash = []byte("/")
+
+// open returns the table of a queue. It makes one if enough of the queue is scheduled.
+func (s *Tables[T]) open(queue uint32, of State) *Table[T] {
+	scheduled, out := of(queue)
+	if t := s.of[queue]; t != nil && scheduled+out > 0 {
+		return t
+	}
+	s.Drop(queue)
+	if scheduled < enough {
+		return nil
+	}
+	if len(s.of) >= s.sweepAt {
+		for id := range s.of {
+			if scheduled, out := of(id); scheduled+out == 0 {
+				s.Drop(id)
+			}
+		}
+		s.sweepAt = max(64, 2*len(s.of))
+	}
+	return s.Make(queue)
+}
+
+// Make returns a new table of a queue.
+func (s *Tables[T]) Make(queue uint32) *Table[T] {
+	if s.of == nil {
+		s.of = map[uint32]*Table[T]{}
+	}
+	t := &Table[T]{}
+	s.of[queue] = t
+	return t
+}
+
+// Rank compares what a document outside the branches says with those in branches, which are due at
+// any time and have no priority: negative, it goes before them; positive, after them; 0: the older
+// one goes first.
+func Rank(due int64, priority int32) int {
+	switch {
+	case due < 0 || due == 0 && priority > 0:
+		return -1
+	case due > 0 || priority < 0:
+		return 1
+	}
+	return 0
+}
