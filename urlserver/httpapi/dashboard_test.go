@@ -123,6 +123,23 @@ func TestDashboardShowsTheAPI(t *testing.T) {
 	}
 }
 
+// The shares of outcomes are those of all that have ended by now, not when the page was opened.
+func TestDashboardOutcomeShares(t *testing.T) {
+	r := newRig(t, setup{})
+	sp := r.spider()
+	b := newBrowser(t, r.base)
+	b.open("/")
+	b.shows("#t-outcomes", "2xx: fetched0")
+	r.put("http://127.0.0.1/1")
+	sp.done(sp.next())
+	b.shows("#t-outcomes", "2xx: fetched1100 %")
+	r.put("http://127.0.0.1/2")
+	if _, err := fmt.Fprintf(sp.conn, "%s DONE 404\n", sp.next()); err != nil {
+		t.Fatal(err)
+	}
+	b.shows("#t-outcomes", "2xx: fetched150 %")
+}
+
 func TestDashboardActs(t *testing.T) {
 	r := newCrawl(t, setup{})
 	b := newBrowser(t, r.base)

@@ -55,10 +55,12 @@ export function setStatus(s) {
     return row;
   }, "None is connected.");
   const all = Object.values(s.statuses).reduce((a, b) => a + b, 0);
-  const list = [...classes.map(([c, text]) => [text, s.statuses[c]]), ["not delivered to the index yet", s.outcomes_waiting]];
+  const share = (n) => all ? num(100 * n / all) + " %" : "";
+  const list = [...classes.map(([c, text]) => [text, num(s.statuses[c]), share(s.statuses[c])]),
+    ["not delivered to the index yet", num(s.outcomes_waiting), ""]];
   rows(body("t-outcomes"), list, (o) => o[0], () => {
     const row = plainRow(["", "", ""], 1);
-    row.fill = (o) => row.set([o[0], num(o[1]), all && o[0].startsWith("not") === false ? num(100 * o[1] / all) + " %" : ""]);
+    row.fill = row.set;
     return row;
   }, "None.");
 }
