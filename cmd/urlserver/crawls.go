@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -65,12 +66,33 @@ func (c *client) crawl(ctx context.Context, id, app, spider string) (found crawl
 		}
 	}
 	switch {
+	case n == 0 && app == "" && spider == "":
+		return c.unlisted(ctx, id)
 	case n == 0:
-		return found, fmt.Errorf("the daemon knows no crawl %q; urlserver crawl list shows those that it knows", id)
+		return found, unknownCrawl(id)
 	case n > 1:
 		return found, fmt.Errorf("%d crawls are called %q; say which with --app and --spider", n, id)
 	}
 	return found, nil
+}
+
+func unknownCrawl(id string) error {
+	return fmt.Errorf("the daemon knows no crawl %q; urlserver crawl list shows those that it lists", id)
+}
+
+// unlisted returns a crawl that no application submitted and no scope bounds. The list has no such
+// crawls.
+func (c *client) unlisted(ctx context.Context, id string) (row crawlRow, err error) {
+	var of crawlOfID
+	err = c.crawlOfID(ctx, id, &of)
+	if refused, ok := errors.AsType[*refusedError](err); ok && refused.code == http.StatusNotFound {
+		return row, unknownCrawl(id)
+	}
+	row = crawlRow{CrawlID: id, State: "running", Scheduled: of.Scheduled, AtSlots: of.InTransit, Done: of.Completed}
+	if of.Scheduled+of.InTransit == 0 {
+		row.State = "ended"
+	}
+	return row, err
 }
 
 func crawlListCommand() *cobra.Command {
@@ -80,6 +102,8 @@ func crawlListCommand() *cobra.Command {
 		Short: "List crawls, those with most open documents first",
 		Long: "Lists crawls, those with most open documents first, at most 50. With TEXT only those " +
 			"that have it in a name.\n" +
+			"A crawl is listed if an application submitted it, or if it has or had a scope; crawl show " +
+			"knows the others, too.\n" +
 			"The counts may be some seconds old.",
 		Example: "  urlserver crawl list\n  urlserver crawl list news",
 		Args:    takes(cobra.MaximumNArgs(1)),
@@ -104,7 +128,7 @@ func (l *crawlList) print(out io.Writer) error {
 		fmt.Fprintln(out, l.Note)
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "CRAWL\tAPPLICATION\tSPIDER\tSTATE\tSCHEDULED\tGIVEN OUT\tDONE\tPURGED")
+	fmt.Fprintln(w, "CRAWL\tAPPLICATION\tSPIDER\tSTATE\tSCHEDULED\tGIVEN OUT\tCOMPLETED\tPURGED")
 	for _, r := range l.Crawls {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\n", r.CrawlID, r.AppID, r.SpiderID, r.State,
 			r.Scheduled, r.AtSlots+r.AtClients, r.Done, r.Purged)
@@ -165,15 +189,26 @@ type shownCrawl struct {
 	Rules      map[string]uint64 `json:"rules"`
 }
 
+// crawlOfID is what /api/crawls/ID answers of all crawls with an ID.
+type crawlOfID struct {
+	Scope      *scope.Scope      `json:"scope"`
+	Weight     float64           `json:"weight"`
+	Scheduled  uint64            `json:"scheduled"`
+	InTransit  uint64            `json:"in_transit"`
+	Completed  uint64            `json:"completed"`
+	OutOfScope uint64            `json:"out_of_scope"`
+	Rules      map[string]uint64 `json:"rules"`
+}
+
+func (c *client) crawlOfID(ctx context.Context, id string, to *crawlOfID) error {
+	_, err := c.callURL(ctx, http.MethodGet, c.base.JoinPath("api", "crawls", id), "", nil, to)
+	return err
+}
+
 // addScope asks for the scope of a crawl.
 func (c *client) addScope(ctx context.Context, to *shownCrawl) error {
-	var of struct {
-		Scope      *scope.Scope
-		Weight     float64
-		OutOfScope uint64 `json:"out_of_scope"`
-		Rules      map[string]uint64
-	}
-	_, err := c.callURL(ctx, http.MethodGet, c.base.JoinPath("api", "crawls", to.CrawlID), "", nil, &of)
+	var of crawlOfID
+	err := c.crawlOfID(ctx, to.CrawlID, &of)
 	to.Scope, to.Weight, to.OutOfScope, to.Rules = of.Scope, of.Weight, of.OutOfScope, of.Rules
 	return err
 }
@@ -191,22 +226,20 @@ func (r *shownCrawl) print(out io.Writer) error {
 	}{
 		{"crawl", r.CrawlID}, {"application", r.AppID}, {"spider", r.SpiderID}, {"state", r.State},
 		{"expires", expires}, {"scheduled", r.Scheduled}, {"in slots", r.AtSlots},
-		{"at clients", r.AtClients}, {"done", r.Done}, {"purged", r.Purged}, {"dropped", r.Dropped},
+		{"at clients", r.AtClients}, {"completed", r.Done}, {"purged", r.Purged}, {"dropped", r.Dropped},
 	} {
 		fmt.Fprintf(w, "%s\t%v\n", line.name, line.value)
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	return r.printScope(out)
+	r.printScope(w)
+	return w.Flush()
 }
 
 // printScope prints what bounds the crawl.
-func (r *shownCrawl) printScope(out io.Writer) error {
-	s, w := r.Scope, tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+func (r *shownCrawl) printScope(w io.Writer) {
+	s := r.Scope
 	if s == nil || s.Empty() {
 		fmt.Fprintln(w, "scope\tanything")
-		return w.Flush()
+		return
 	}
 	for _, l := range []struct {
 		name string
@@ -235,7 +268,6 @@ func (r *shownCrawl) printScope(out io.Writer) error {
 	for _, rule := range slices.Sorted(maps.Keys(r.Rules)) {
 		fmt.Fprintf(w, "  by %s\t%d\n", rule, r.Rules[rule])
 	}
-	return w.Flush()
 }
 
 // crawlStopCommand takes requests, as submit and info do, or the ID of a crawl.

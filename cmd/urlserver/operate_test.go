@@ -65,13 +65,29 @@ func TestCrawlsByID(t *testing.T) {
 	command(t, "", "crawl", "list", "c1", "--at", d.at).want(t, 0, "c1     testapp      link    running", "")
 	command(t, "", "crawl", "show", "c1", "--json", "--at", d.at).want(t, 0, `"state": "running"`, "")
 	command(t, "", "crawl", "show", "c1", "--at", d.at).want(t, 0,
-		"state        running\nexpires      never\n", "")
+		"state         running\nexpires       never\n", "")
 	command(t, "", "crawl", "show", "c3", "--at", d.at).want(t, 1, "", `no crawl "c3"`)
 	command(t, "", "crawl", "stop", "c1", "--at", d.at).want(t, 0, `"action":"stop","total_purged":3`, "")
-	command(t, "", "crawl", "show", "c1", "--at", d.at).want(t, 0, "state        stopped\n", "")
+	command(t, "", "crawl", "show", "c1", "--at", d.at).want(t, 0, "state         stopped\n", "")
 	command(t, "", "crawl", "stop", "c2", "--at", d.at).want(t, 1, "",
 		`2 crawls are called "c2"; say which with --app and --spider`)
 	command(t, "", "crawl", "stop", "c2", "--app", "otherapp", "--at", d.at).want(t, 0, `"total_purged":1,`, "")
+}
+
+// A crawl of put is shown and stopped by its ID, with a scope or without, and is then shown as stopped
+// at once.
+func TestCrawlsOfPut(t *testing.T) {
+	d := startDaemon(t, settings(t, ""))
+	const urls = "http://127.0.0.1/a\nhttp://127.0.0.1/b\n"
+	for _, flags := range [][]string{{"--crawl", "plain"}, {"--crawl", "bounded", "--host", "127.0.0.1"}} {
+		command(t, urls, append([]string{"put", "--at", d.at, "-"}, flags...)...).want(t, 0, `"new":2`, "")
+		command(t, "", "crawl", "list", "--at", d.at).want(t, 0, "SCHEDULED", "")
+		command(t, "", "crawl", "show", flags[1], "--at", d.at).want(t, 0, " running\n", "")
+		command(t, "", "crawl", "stop", flags[1], "--at", d.at).want(t, 0, `"stopped":true`, "")
+		command(t, "", "crawl", "show", flags[1], "--at", d.at).want(t, 0, " stopped\n", "")
+		command(t, "", "crawl", "list", flags[1], "--at", d.at).want(t, 0, " stopped ", "")
+	}
+	command(t, "", "crawl", "show", "plain", "--app", "a", "--at", d.at).want(t, 1, "", `no crawl "plain"`)
 }
 
 func TestUnknownCommand(t *testing.T) {

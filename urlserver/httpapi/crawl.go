@@ -106,6 +106,7 @@ func (s *Server) setCrawl(w http.ResponseWriter, r *http.Request) error {
 		}
 		return crawlError(err)
 	}
+	s.listCrawlsAnew()
 	event := s.log.Info().Str("crawl", id).Str("by", r.RemoteAddr)
 	if to.Scope != nil {
 		event.RawJSON("scope", to.Scope.Text())
@@ -165,6 +166,14 @@ func (s *Server) endCrawl(w http.ResponseWriter, r *http.Request) error {
 	if err := s.stopCrawl(r.Context(), id); err != nil {
 		return crawlError(err)
 	}
+	s.listCrawlsAnew()
 	s.log.Info().Str("crawl", id).Str("by", r.RemoteAddr).Msg("operator stops a crawl")
 	return s.replyCrawl(w, r, id)
+}
+
+// listCrawlsAnew has a list of crawls from before a change not shown again.
+func (s *Server) listCrawlsAnew() {
+	if s.crawls != nil {
+		s.crawls.changed.Add(1)
+	}
 }

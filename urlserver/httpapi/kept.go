@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 )
 
@@ -24,7 +25,8 @@ type kept[Q comparable, A any] struct {
 	lock    chan struct{} // a mutex that ends with a context; held while an answer is made, too
 	answers map[Q]keptAnswer[A]
 
-	changes func() uint64 // counts changes of what the answers are about; nil: nothing does
+	changed atomic.Uint64 // counts changes of what the answers are about, together with changes
+	changes func() uint64 // nil: nothing else counts them
 }
 
 type keptAnswer[A any] struct {
@@ -48,9 +50,9 @@ func (k *kept[Q, A]) get(ctx context.Context, q Q) (a A, err error) {
 	}
 	defer func() { <-k.lock }()
 	began := time.Now()
-	changes := uint64(0)
+	changes := k.changed.Load()
 	if k.changes != nil {
-		changes = k.changes()
+		changes += k.changes()
 	}
 	if last, ok := k.answers[q]; ok && began.Before(last.until) && (last.of == changes || !last.cheap) {
 		return last.answer, last.err
