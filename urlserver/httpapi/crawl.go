@@ -29,7 +29,7 @@ type crawlReply struct {
 	Scheduled  uint64            `json:"scheduled"`
 	InTransit  uint64            `json:"in_transit"`
 	Completed  uint64            `json:"completed"`
-	OutOfScope uint64            `json:"out_of_scope"` // not taken, or ended, since the daemon's start
+	OutOfScope uint64            `json:"out_of_scope"` // not taken, or ended; since the daemon's start if the index is not on disk
 	Rules      map[string]uint64 `json:"rules"`        // these by the rule that refused them
 }
 
@@ -140,8 +140,8 @@ func readCrawl(w http.ResponseWriter, r *http.Request) (to scoped.Change, err er
 		}
 		to.Weight = *body.Weight
 	}
-	if len(body.Scope) == 0 {
-		return to, nil
+	if len(body.Scope) == 0 || string(body.Scope) == "null" {
+		return to, nil // clients say null for what they do not set
 	}
 	sc, err := scope.Parse(body.Scope)
 	switch _, placed := errors.AsType[*scope.Fault](err); {

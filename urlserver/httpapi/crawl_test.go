@@ -20,11 +20,21 @@ func TestBadScope(t *testing.T) {
 		`{"scope":[]}`:                        "scope: a JSON array; an object is wanted",
 		`null`:                                "body: a JSON null; an object is wanted",
 		`{"weight":0}`:                        "weight: it has to be above 0",
+		`{"weight":"1"}`:                      "body: weight: a JSON string is of the wrong type",
 	} {
 		r := httptest.NewRequest("PUT", "/api/crawls/x", strings.NewReader(body))
 		if _, err := readCrawl(httptest.NewRecorder(), r); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v; want %s", body, err, want)
 		}
+	}
+}
+
+// Null says nothing, as clients write it for what they do not set.
+func TestNullScope(t *testing.T) {
+	r := httptest.NewRequest("PUT", "/api/crawls/x", strings.NewReader(`{"scope":null,"weight":4}`))
+	to, err := readCrawl(httptest.NewRecorder(), r)
+	if err != nil || to.Scope != nil || to.Weight != 4 {
+		t.Errorf("%+v, %v; want a weight and no scope", to, err)
 	}
 }
 

@@ -157,7 +157,9 @@ func decodeJSON(text []byte, v any) error {
 	in := json.NewDecoder(strings.NewReader(string(text)))
 	in.DisallowUnknownFields()
 	err := in.Decode(v)
-	if kind, wrong := errors.AsType[*json.UnmarshalTypeError](err); wrong && kind.Field == "" {
+	if kind, wrong := errors.AsType[*json.UnmarshalTypeError](err); wrong && kind.Field != "" {
+		return badRequestf("body: %s: a JSON %s is of the wrong type", kind.Field, kind.Value)
+	} else if wrong {
 		return badRequestf("body: a JSON %s; an object is wanted", kind.Value)
 	}
 	if errors.Is(err, io.EOF) {
