@@ -15,9 +15,14 @@ import (
 // compared as text, and https counts as http. So "http://(org,example," has all hosts of example.org,
 // and "http://(org,example,)/docs/" has one folder of one host.
 
-// surtForm checks a SURT prefix and brings it into lower case.
+// surtForm checks a SURT prefix and brings it into lower case, without the scheme's own port, which
+// no URL has.
 func surtForm(text string) (string, error) {
-	prefix := coerced(strings.ToLower(text))
+	lower, port := strings.ToLower(text), ":80"
+	prefix := coerced(lower)
+	if prefix != lower {
+		port = ":443"
+	}
 	rest, ok := strings.CutPrefix(prefix, "http://(")
 	bad := func(r rune) bool { return r <= ' ' || r > '~' }
 	switch {
@@ -34,6 +39,15 @@ func surtForm(text string) (string, error) {
 	}
 	if strings.Contains(host, "/") {
 		return "", fmt.Errorf("%.100q has a path before the parenthesis is closed", text)
+	}
+	name, _, at := strings.Cut(host, "@")
+	labels, _, _ := strings.Cut(name, ":")
+	if strings.Contains(labels, ".") && strings.Trim(labels, "0123456789.") != "" {
+		return "", fmt.Errorf(
+			"%.100q: the labels of a host are in reverse, each with a comma behind it: (org,example,)", text)
+	}
+	if short, is := strings.CutSuffix(name, port); is && (closed || at) {
+		return strings.Replace(prefix, name, short, 1), nil
 	}
 	return prefix, nil
 }
