@@ -26,6 +26,9 @@ import (
 // maxSameSite bounds standard input for --same-site, which is read as a whole.
 const maxSameSite = 256 << 20
 
+// anyDepth is the flag --depth of a crawl without that bound.
+const anyDepth = -1
+
 // putScope is what the flags of put say of the crawl.
 type putScope struct {
 	crawl    string
@@ -42,14 +45,15 @@ func (f *putScope) flags(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.domains, "domain", nil, "crawl this `domain` and all hosts below it")
 	cmd.Flags().StringArrayVar(&f.hosts, "host", nil, "crawl this `host`")
 	cmd.Flags().StringArrayVar(&f.deny, "deny", nil, "crawl no URL that this `pattern` (RE2) matches")
-	cmd.Flags().IntVar(&f.depth, "depth", -1, "follow links so many times from the URLs that are put; -1: any number")
+	cmd.Flags().IntVar(&f.depth, "depth", anyDepth,
+		"follow links so many times from the URLs that are put; -1: any number")
 	cmd.Flags().Int64Var(&f.pages, "max-pages", 0, "crawl so many URLs; 0: any number")
 	cmd.Flags().BoolVar(&f.sameSite, "same-site", false, "crawl the registered domains of the URLs that are put")
 }
 
 // bounded reports whether the flags say anything of a scope.
 func (f *putScope) bounded() bool {
-	return len(f.domains)+len(f.hosts)+len(f.deny) > 0 || f.depth >= 0 || f.pages != 0 || f.sameSite
+	return len(f.domains)+len(f.hosts)+len(f.deny) > 0 || f.depth != anyDepth || f.pages != 0 || f.sameSite
 }
 
 // apply sets the scope of the crawl, if the flags say one. It returns the crawl ID, "" for none, and
@@ -59,7 +63,7 @@ func (f *putScope) apply(ctx context.Context, c *client, files []string, in io.R
 		return f.crawl, in, nil
 	}
 	s := scope.Scope{Domains: f.domains, Hosts: f.hosts, Deny: f.deny, MaxPages: f.pages}
-	if f.depth >= 0 {
+	if f.depth != anyDepth {
 		s.MaxDepth = &f.depth
 	}
 	if f.sameSite {
