@@ -20,9 +20,9 @@ var layers = []struct {
 	packages    []string
 }{
 	{"values", "types, formats, settings and small tools that know nothing of crawling", []string{
-		"api", "configs", "protocol", "internal/canonical", "internal/clihelp", "internal/container",
-		"internal/netguard", "internal/scope", "internal/systemd", "internal/trace", "internal/w3cdate",
-		"internal/weburl",
+		"api", "configs", "protocol", "internal/budgetmodel", "internal/canonical", "internal/clihelp",
+		"internal/container", "internal/netguard", "internal/scope", "internal/systemd", "internal/trace",
+		"internal/w3cdate", "internal/weburl",
 	}},
 	{"parts", "one job each: resolve names, read robots.txt, pace hosts, queue the " +
 		"rest, share hosts", []string{

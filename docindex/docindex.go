@@ -137,11 +137,27 @@ type Hooks interface {
 	// other domains of the crawl go first; 0: any number. docindex/redis has no budgets.
 	SetBudget(pages int)
 
+	// Rounds returns the domains that are over their budget, or were and are not like others yet.
+	Rounds() []Round
+
+	// RestoreRounds makes domains stand as Rounds said in an earlier process. It comes before the
+	// first document. Those of crawls without queues are left out.
+	RestoreRounds(rounds []Round)
+
 	// SetAddresses makes URL Frontier clients keep the pace of sites and addresses, in queues whose
 	// key is the host; nil: they do not. A queue is given out when its site and its address may be
 	// asked. It is open there while clients have URLs of it. Each URL that is given out puts off
 	// the next one by the gap. A call does not wait for addresses that are not known yet.
 	SetAddresses(of Addresses)
+}
+
+// Round is how a registered domain of a crawl stands that has overrun its budget.
+type Round struct {
+	Crawl  string `json:"-"` // as stores name it: "" is DEFAULT
+	Domain string `json:"domain"`
+	Round  uint32 `json:"round"` // how often it overran, less the rounds in which it did not
+	Left   uint64 `json:"left"`  // pages of the crawl before its next round; 0: it has a round
+	Wait   uint64 `json:"wait"`  // of these when it overran
 }
 
 // Inspector counts, explains and lists settings.

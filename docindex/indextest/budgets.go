@@ -20,6 +20,7 @@ func RunBudgets(t *testing.T, open func(t *testing.T) docindex.Store) {
 		{"nobody waits for nothing", onlyOverBudget},
 		{"a big crawl and a small one", fairCrawls},
 		{"clients serve crawls in turn", fairCalls},
+		{"a twin by seeds", twinBudgets},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, open) })
 	}
@@ -239,9 +240,24 @@ func fairCrawls(t *testing.T, open func(t *testing.T) docindex.Store) {
 	}
 }
 
-// fairCalls has clients be served one URL a queue. The queues have no delay.
+// fairCalls has clients be served one URL a queue.
 func fairCalls(t *testing.T, open func(t *testing.T) docindex.Store) {
-	s := open(t)
+	for _, weight := range []float64{1, 4, 0.25} {
+		s := open(t)
+		text := fmt.Appendf(nil, `{"weight":%v}`, weight)
+		if err := s.SetCrawlSettings(t.Context(), "small", text); err != nil {
+			t.Fatal(err)
+		}
+		n := served(t, s)
+		if j := jain(n["big"], n["small"]/weight); j < 0.99 || n["big"]+n["small"] != 1000 {
+			t.Errorf("with weight %v: %v, Jain's index %.4f; want 0.99", weight, n, j)
+		}
+	}
+}
+
+// served has clients be served a thousand pages of two crawls, and counts those of each. The queues
+// have no delay.
+func served(t *testing.T, s docindex.Store) map[string]float64 {
 	set(t, s, docindex.SetDelay, "", 0)
 	twoCrawls(t, s, 2000)
 	n := map[string]float64{}
@@ -265,7 +281,5 @@ func fairCalls(t *testing.T, open func(t *testing.T) docindex.Store) {
 			t.Fatal(err)
 		}
 	}
-	if j := jain(n["big"], n["small"]); j < 0.99 || n["big"]+n["small"] != 1000 {
-		t.Errorf("%v, Jain's index %.4f; want 0.99", n, j)
-	}
+	return n
 }

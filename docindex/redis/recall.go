@@ -27,6 +27,12 @@ func (s *Store) SetHostRules(of func(host []byte) docindex.HostRule) { s.rules.S
 // SetBudget is [docindex.Hooks.SetBudget]. This store has no budgets.
 func (s *Store) SetBudget(int) {}
 
+// Rounds is [docindex.Hooks.Rounds]. No domain is over its budget.
+func (s *Store) Rounds() []docindex.Round { return nil }
+
+// RestoreRounds is [docindex.Hooks.RestoreRounds].
+func (s *Store) RestoreRounds([]docindex.Round) {}
+
 // barred reports whether a rule keeps a host's URLs from calls.
 func (s *Store) barred(host string) bool {
 	of := s.rules.Load()

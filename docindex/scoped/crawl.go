@@ -51,7 +51,7 @@ type crawl struct {
 	tally *tally
 }
 
-// tally counts documents of a crawl, as long as this process lives.
+// tally counts documents of a crawl.
 type tally struct {
 	refused [scope.RuleCount]atomic.Uint64 // by rule: not taken, or ended
 

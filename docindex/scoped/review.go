@@ -21,10 +21,16 @@ const (
 
 // Run looks at the stored documents of crawls whose scope has changed, until ctx ends: it ends those
 // that are scheduled and not in scope, recalls those that the slots have, and schedules those again
-// that ended because an earlier scope refused them.
+// that ended because an earlier scope refused them. It also notes counts and rounds of crawls for
+// the next process.
 func (s *Store) Run(ctx context.Context, log zerolog.Logger) {
 	tick := time.NewTicker(reviewStep)
 	defer tick.Stop()
+	keeping := time.NewTicker(keepStep)
+	defer keeping.Stop()
+	if s.ready(ctx) == nil {
+		defer s.keepLast(ctx, log)
+	}
 	for {
 		_ = s.ready(ctx)
 		if id, err := s.Review(ctx); err != nil && ctx.Err() == nil {
@@ -33,6 +39,10 @@ func (s *Store) Run(ctx context.Context, log zerolog.Logger) {
 		}
 		select {
 		case <-tick.C:
+		case <-keeping.C:
+			if err := s.keep(ctx); err != nil && ctx.Err() == nil {
+				log.Debug().Err(err).Msg("docindex: counts of crawls are not kept; trying on")
+			}
 		case <-s.wake:
 		case <-ctx.Done():
 			return

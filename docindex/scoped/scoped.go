@@ -32,7 +32,8 @@ type Store struct {
 	loaded  atomic.Int64     // when settings were read last, ms since 1970; 0: never
 	some    atomic.Bool      // there are crawls with settings
 
-	version uint64 // of the settings that were read last; whoever has turn uses it
+	version uint64            // of the settings that were read last; whoever has turn uses it
+	kept    map[string]string // texts of notes of crawls, by name; set before loaded, then used by Run
 
 	mu      sync.RWMutex // guards all below; held for memory work only
 	crawls  map[string]*crawl
@@ -129,7 +130,11 @@ func (s *Store) ready(ctx context.Context) error {
 	if s.loaded.Load() != last {
 		return nil
 	}
-	if err := s.read(ctx); err != nil && last == 0 {
+	err := s.read(ctx)
+	if err == nil && last == 0 {
+		err = s.restore(ctx)
+	}
+	if err != nil && last == 0 {
 		return err
 	}
 	s.loaded.Store(now)

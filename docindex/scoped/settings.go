@@ -14,7 +14,7 @@ import (
 type Info struct {
 	Settings
 	docindex.Counts
-	Refused [scope.RuleCount]uint64 // by rule, since this process began: not taken, or ended
+	Refused [scope.RuleCount]uint64 // by rule: not taken, or ended; of all processes that keep notes
 }
 
 // OutOfScope is how many documents of a crawl were not taken, or ended, because of its scope.

@@ -52,6 +52,23 @@ func (c Contract) SetBudget(pages int) {
 	c.b.Sched.SetBudget(uint32(min(pages, math.MaxUint32)))
 }
 
+// Rounds is [docindex.Hooks.Rounds].
+func (c Contract) Rounds() (all []docindex.Round) {
+	c.b.Mu.Lock()
+	defer c.b.Mu.Unlock()
+	c.b.Sched.EachOverrun(func(o queuesched.Overrun) { all = append(all, docindex.Round(o)) })
+	return all
+}
+
+// RestoreRounds is [docindex.Hooks.RestoreRounds].
+func (c Contract) RestoreRounds(rounds []docindex.Round) {
+	c.b.Mu.Lock()
+	defer c.b.Mu.Unlock()
+	for _, r := range rounds {
+		c.b.Sched.RestoreOverrun(queuesched.Overrun(r), c.b.Now())
+	}
+}
+
 // SetAddresses is [docindex.Hooks.SetAddresses].
 func (c Contract) SetAddresses(of docindex.Addresses) {
 	c.b.Mu.Lock()

@@ -1,6 +1,7 @@
 package queuesched
 
 import (
+	"math"
 	"time"
 
 	"urlserver/internal/container/timeheap"
@@ -35,24 +36,29 @@ type overrun struct {
 type overruns struct {
 	list   []overrun // by number, from 1 on
 	unused []uint32
-	order  [2]timeheap.Heap // those with queues in their ring, by pages of the crawl with which they go
+	turns  [2]timeheap.Heap // those with queues in their ring and a round, by pages of the crawl at their turn
+	waits  [2]timeheap.Heap // likewise those that wait, by pages of the crawl at their next round
 	queues [2]int           // in all the rings
 }
 
-// SetBudget sets how many pages a domain has in a round; 0: any number. Rounds begin with it.
+// SetBudget sets how many pages a domain has in a round; 0: any number. With another budget than
+// before, rounds begin anew.
 func (d *Scheduler) SetBudget(pages uint32) {
+	was := d.budget
 	d.budget = pages
-	for i := range d.crawls {
-		c := &d.crawls[i]
-		if c.overruns == nil {
-			continue
+	if pages == was || pages > 0 && was == 0 { // restored rounds go on
+		return
+	}
+	for id := uint32(1); int(id) < d.domains.list.Cap(); id++ {
+		one := d.domains.at(id)
+		if one.nameLen == 0 {
+			continue // free
 		}
-		for no := 1; no < len(c.overruns.list); no++ {
-			if o := &c.overruns.list[no]; o.domain != 0 {
-				d.domains.at(o.domain).beginRound(c)
-				o.round, o.next = 0, 0
-				c.orderOverrun(uint32(no))
-			}
+		c := &d.crawls[one.crawl]
+		if one.beginRound(c); one.own != 0 {
+			o := &c.overruns.list[one.own]
+			o.round, o.next = 0, 0
+			c.orderOverrun(one.own)
 		}
 	}
 }
@@ -160,15 +166,19 @@ func (c *crawl) orderOverrun(no uint32) {
 	all := c.overruns
 	o := &all.list[no]
 	for consumer := range o.rings {
-		if o.queues[consumer] == 0 {
-			all.order[consumer].Remove(no)
-			continue
+		turns, waits := &all.turns[consumer], &all.waits[consumer]
+		switch {
+		case o.queues[consumer] == 0:
+			turns.Remove(no)
+			waits.Remove(no)
+		case o.next > 0:
+			turns.Remove(no)
+			waits.Set(no, time.Duration(o.next))
+		default:
+			waits.Remove(no)
+			turn := c.pages + uint64((c.rings[consumer].count-all.queues[consumer])/o.queues[consumer])
+			turns.Set(no, time.Duration(turn))
 		}
-		turn := o.next
-		if turn == 0 {
-			turn = c.pages + uint64((c.rings[consumer].count-all.queues[consumer])/o.queues[consumer])
-		}
-		all.order[consumer].Set(no, time.Duration(turn))
 	}
 }
 
@@ -202,17 +212,71 @@ func (d *Scheduler) setAside(id uint32, consumer Consumer) bool {
 // although its domain has overrun. Each queue is set aside once after it joined the ready ring.
 const maxSetAside = 4096
 
-// firstOverrun returns the first queue of the domain whose turn is next among those that overran.
-// due: only if it is its turn by now.
-func (c *crawl) firstOverrun(consumer Consumer, due bool) uint32 {
+// firstOverrun returns the first queue of the domain whose turn is next among those that overran,
+// and the heap that the domain is in; 0: there is none. due: only if it is its turn by now. Else those
+// that have a round go before those that wait.
+func (c *crawl) firstOverrun(consumer Consumer, due bool) (id uint32, in *timeheap.Heap) {
 	if c.overruns == nil {
-		return 0
+		return 0, nil
 	}
-	no, turn, ok := c.overruns.order[consumer].Min()
+	turns, waits := &c.overruns.turns[consumer], &c.overruns.waits[consumer]
+	no, turn, ok := turns.Min()
+	in = turns
+	first, next, waiting := waits.Min()
+	isOver := waiting && uint64(next) <= c.pages
+	if !ok && (isOver || !due) || isOver && next < turn {
+		no, turn, ok, in = first, next, waiting, waits
+	}
 	if !ok || due && uint64(turn) > c.pages {
-		return 0
+		return 0, nil
 	}
-	return c.overruns.list[no].rings[consumer]
+	return c.overruns.list[no].rings[consumer], in
+}
+
+// Overrun is how a domain stands that has overrun its budget, as an earlier Scheduler said it.
+type Overrun struct {
+	Crawl, Domain string
+	Round         uint32
+	Left, Wait    uint64 // pages of the crawl before its next round, and of these when it overran
+}
+
+// EachOverrun visits all domains that have overrun their budgets.
+func (d *Scheduler) EachOverrun(visit func(Overrun)) {
+	for _, c := range d.crawlNo {
+		one := &d.crawls[c]
+		if one.overruns == nil {
+			continue
+		}
+		for _, o := range one.overruns.list {
+			if o.domain == 0 || o.round == 0 && o.next <= one.pages {
+				continue
+			}
+			visit(Overrun{Crawl: one.name, Domain: d.domains.name(d.domains.at(o.domain)), Round: o.round,
+				Left: max(o.next, one.pages) - one.pages, Wait: o.wait})
+		}
+	}
+}
+
+// RestoreOverrun makes a domain stand as it did, if its crawl has a queue and the domain has not
+// overrun its budget since.
+func (d *Scheduler) RestoreOverrun(as Overrun, now int64) {
+	no, ok := d.crawlNo[as.Crawl]
+	if !ok || as.Domain == "" || len(as.Domain) > math.MaxUint16 {
+		return
+	}
+	c, id := &d.crawls[no], d.openDomain(no, as.Domain)
+	one := d.domains.at(id)
+	if one.own != 0 {
+		return
+	}
+	one.own = c.newOverrun(id)
+	o := &c.overruns.list[one.own]
+	o.round, o.wait, o.since = as.Round, max(1, as.Wait), now
+	if as.Left > 0 {
+		o.next = c.pages + min(as.Left, o.wait)
+		return
+	}
+	one.beginRound(c)
 }
 
 // Budget is how a domain of a crawl stands.

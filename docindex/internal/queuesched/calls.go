@@ -1,6 +1,10 @@
 package queuesched
 
-import "time"
+import (
+	"time"
+
+	"urlserver/internal/container/timeheap"
+)
 
 // Call is one GetURLs call of a client. BeginCall makes it.
 type Call struct {
@@ -77,6 +81,7 @@ func (d *Scheduler) nextOf(c *Call, crawl uint32, now int64) uint32 {
 type aside struct {
 	no   uint32
 	turn time.Duration
+	in   *timeheap.Heap
 }
 
 // nextOverrun looks for a queue of the domains that overran their budget, the domain whose turn is
@@ -86,17 +91,17 @@ func (d *Scheduler) nextOverrun(c *Call, crawl uint32, due bool, now int64) (id 
 	if of.overruns == nil {
 		return 0
 	}
-	order := &of.overruns.order[FrontierConsumer]
 	d.aside = d.aside[:0]
 	for found := false; !found; {
-		if id = of.firstOverrun(FrontierConsumer, due); id == 0 {
+		var in *timeheap.Heap
+		if id, in = of.firstOverrun(FrontierConsumer, due); id == 0 {
 			break
 		}
 		switch q := d.queues.At(id); {
 		case q.callID == c.no: // once round
 			no := d.domains.at(q.domain).own
-			d.aside = append(d.aside, aside{no, order.Due(no)})
-			order.Remove(no)
+			d.aside = append(d.aside, aside{no, in.Due(no), in})
+			in.Remove(no)
 		case q.count[InTransit] >= c.max:
 			d.capQueue(id, c.max)
 		case d.takeAddress(id, now):
@@ -104,7 +109,7 @@ func (d *Scheduler) nextOverrun(c *Call, crawl uint32, due bool, now int64) (id 
 		}
 	}
 	for _, one := range d.aside {
-		order.Set(one.no, one.turn)
+		one.in.Set(one.no, one.turn)
 	}
 	if id != 0 {
 		d.begin(id, c)
@@ -224,7 +229,7 @@ func (d *Scheduler) NextForSlots(consumer Consumer) uint32 {
 // nextOfCrawl returns the next queue for the slots of a crawl that has one.
 func (d *Scheduler) nextOfCrawl(crawl uint32) uint32 {
 	c := &d.crawls[crawl]
-	if id := c.firstOverrun(SlotConsumer, true); id != 0 {
+	if id, _ := c.firstOverrun(SlotConsumer, true); id != 0 {
 		return id
 	}
 	l := &c.rings[SlotConsumer]
@@ -234,7 +239,8 @@ func (d *Scheduler) nextOfCrawl(crawl uint32) uint32 {
 	if l.next != 0 {
 		return l.next
 	}
-	return c.firstOverrun(SlotConsumer, false)
+	id, _ := c.firstOverrun(SlotConsumer, false)
+	return id
 }
 
 // Skip leaves a queue out of this round.

@@ -53,11 +53,7 @@ func (s *domains) find(crawl uint32, name string) uint32 {
 	})
 }
 
-// open is find, and adds the domain if there is none.
-func (s *domains) open(crawl uint32, name string) uint32 {
-	if id := s.find(crawl, name); id != 0 {
-		return id
-	}
+func (s *domains) add(crawl uint32, name string) uint32 {
 	id := s.list.New()
 	ref, room := s.names.New(len(name))
 	copy(room, name)
@@ -73,11 +69,21 @@ func (s *domains) free(id uint32) {
 	s.list.Free(id)
 }
 
+// openDomain returns the domain of a crawl. It adds the domain, with its first round, if there is none.
+func (d *Scheduler) openDomain(crawl uint32, name string) uint32 {
+	id := d.domains.find(crawl, name)
+	if id == 0 {
+		id = d.domains.add(crawl, name)
+		d.domains.at(id).beginRound(&d.crawls[crawl])
+	}
+	return id
+}
+
 // joinDomain makes a queue without URLs one of its domain.
 func (d *Scheduler) joinDomain(id uint32) {
 	q := d.queues.At(id)
 	key := string(d.Key(id))
-	q.domain = d.domains.open(q.crawl, cmp.Or(weburl.Domain(key), key)) // "." has none
+	q.domain = d.openDomain(q.crawl, cmp.Or(weburl.Domain(key), key)) // "." has none
 	d.domains.at(q.domain).queues++
 }
 
