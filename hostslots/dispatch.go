@@ -24,7 +24,8 @@ type dispatch struct {
 	hostOwn   links[ownRequest]       // the same, by their hosts
 	closed    map[uint32][]ownWaiting // by host: own requests that are in no group's queue
 	slotQueue leftover.Queue          // groups that wait for a slot, by when one is of use to them
-	prepared  uint32                  // see prepare
+	prepared  int                     // documents whose records prepare has read
+	read      uint32                  // see prepare
 	notReady  recordList[group]       // groups with a slot that they cannot use for Config.Patience
 	quotaUsed recordList[group]       // groups that have sent Config.Len documents from their slot
 }
@@ -90,27 +91,45 @@ func (s *Slots) Next(now time.Duration) (sel Selection, wait time.Duration, ok b
 	return Selection{}, 1, false
 }
 
-// prepare reads records of the groups that come next, so that the processor has them in its cache by
-// then. Otherwise Next waits for memory three times, as the group names the host, and the host its
-// origin. With few groups, whose records stay in the cache anyway, that would cost more than it
-// saves.
+// preparedGroups is how many groups prepare looks at.
+const preparedGroups = 16
+
+// prepare reads, once for so many calls, the records of the groups that come next, so that the
+// processor has them in its cache by then. It waits for memory for all of them together; without
+// it each document would wait several times, as the group names the host, the host its origin, and
+// that the document. With few groups, whose records stay in the cache anyway, that would cost more
+// than it saves.
 func (s *Slots) prepare() {
+	d := &s.dispatch
 	if s.groups.Len() < 1<<16 {
 		return
 	}
-	ready, read := &s.dispatch.ready, uint32(0)
-	if id := ready.Ahead(5); id != 0 {
-		g := s.groups.At(id)
-		read = g.slot + uint32(g.pace.last) + uint32(g.limits.gap)
+	if d.prepared > 0 {
+		d.prepared--
+		return
 	}
-	if id := ready.Ahead(4); id != 0 {
-		h := s.hosts.At(s.groups.At(id).rotation.head)
-		read += h.docs + uint32(h.site.last) + uint32(h.limits.Gap)
+	d.prepared = preparedGroups - 1
+	var ids [preparedGroups]uint32 // of groups, then of their hosts, origins, and documents
+	read := uint32(0)
+	for i := range ids {
+		ids[i] = d.ready.Ahead(1 + i)
+		g := s.groups.At(ids[i])
+		read += g.slot + uint32(g.pace.last) + g.own[Retry].tail
+		read += d.ready.Read(ids[i]) + s.pacer.cooldowns.Read(ids[i])
 	}
-	if id := ready.Ahead(3); id != 0 {
-		read += s.origins.At(s.hosts.At(s.groups.At(id).rotation.head).origins).queue
+	for i, id := range ids {
+		ids[i] = s.groups.At(id).rotation.head
+		h := s.hosts.At(ids[i])
+		read += h.docs + uint32(h.site.last)
 	}
-	s.dispatch.prepared += read // so that the compiler keeps the reads
+	for i, id := range ids {
+		ids[i] = s.hosts.At(id).origins
+		read += s.origins.At(ids[i]).queue
+	}
+	for _, id := range ids {
+		read += s.docByID.Read(s.hash(s.idOf(s.docs.At(s.origins.At(id).queue))))
+	}
+	d.read += read // so that the compiler keeps the reads
 }
 
 // mostPassed bounds how many hosts a call passes over that may not be requested, so that no call

@@ -65,6 +65,15 @@ func (h *Heap) Ahead(records int) (id uint32) {
 	return id
 }
 
+// Read reads what Set and Remove of id begin with, so that the processor has it in its cache by then.
+// The result means nothing.
+func (h *Heap) Read(id uint32) uint32 {
+	if int(id) >= len(h.pos) {
+		return 0
+	}
+	return h.pos[id]
+}
+
 // Each calls yield with each record and its due time until yield returns false. The record due
 // first comes first; the others come in any order. yield must not change the heap.
 func (h *Heap) Each(yield func(id uint32, due time.Duration) bool) {
