@@ -44,6 +44,43 @@ func benchPut(b *testing.B, next func() int) {
 	b.ReportMetric(float64((cpu(b)-before).Nanoseconds())/float64(b.N), "cpu-ns/URL")
 }
 
+// BenchmarkPutKnown puts URLs of which 95 in 100 are known, in any order. Each batch is on disk before
+// it is acknowledged.
+func BenchmarkPutKnown(b *testing.B) {
+	const urls, hosts = 200_000, 10_000
+	s := open(b, b.TempDir(), disk.Batch)
+	var p docindex.Puts
+	put := func(n int) {
+		host := fmt.Appendf(nil, "www.host-%d.example", n%hosts)
+		url := fmt.Appendf(nil, "http://%s/some/path/of/a/page/that/is/%d", host, n)
+		if err := p.AddExact(docindex.Put{URL: url, Due: docindex.Now}, host); err != nil {
+			b.Fatal(err)
+		}
+		if p.Len() == 512 {
+			putAll(b, s, &p)
+		}
+	}
+	for n := range urls {
+		put(n)
+	}
+	rnd, news := rand.New(rand.NewPCG(3, 4)), urls
+	for range urls { // which a crawl has seen before
+		put(rnd.IntN(urls))
+	}
+	putAll(b, s, &p)
+	before := cpu(b)
+	for n := 0; b.Loop(); n++ {
+		if n%20 == 0 {
+			put(news)
+			news++
+		} else {
+			put(rnd.IntN(urls))
+		}
+	}
+	putAll(b, s, &p)
+	b.ReportMetric(float64((cpu(b)-before).Nanoseconds())/float64(b.N), "cpu-ns/URL")
+}
+
 func putAll(tb testing.TB, s *disk.Store, p *docindex.Puts) {
 	tb.Helper()
 	if _, err := s.Put(tb.Context(), p); err != nil {

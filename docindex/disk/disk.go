@@ -73,6 +73,7 @@ type Store struct {
 	journal      journal
 	txn          txn
 	memtables    memtableFilter
+	known        knownNames
 	crawls       crawls
 	clearing     clearing
 	notes        notes

@@ -372,6 +372,7 @@ func (s *Store) forgetLocked(queue uint32, n *name, d *doc, now int64) error {
 	t.key = n.docKey(t.key[:0])
 	t.b.Delete(t.key, nil)
 	s.memtables.add(n)
+	s.known.remove(n)
 	s.base.Sched.Refresh(queue, now)
 	return nil
 }

@@ -29,7 +29,7 @@ func Open(cfg Config) (*Store, error) {
 		cfg: cfg, closing: make(chan struct{}),
 		journal: journal{most: maxJournal}, crawls: newCrawls(),
 		leaseBatches: map[uint64]int{},
-		memtables:    newMemtableFilter(), clearing: newClearing(),
+		memtables:    newMemtableFilter(), known: newKnownNames(), clearing: newClearing(),
 	}
 	s.base.Init((*body)(s), s.crawls.stats)
 	s.Contract = s.base.Contract()

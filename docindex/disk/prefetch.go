@@ -14,6 +14,7 @@ type prefetched struct {
 	name   name   // set if there is a queue
 	row    []byte // of the document; nil: there is none
 	looked bool   // row is known
+	stays  bool   // the put changes nothing; see staysLocked
 }
 
 // prefetchLocked reads the rows of URLs that are to be stored, in their order on disk, before the
@@ -26,8 +27,9 @@ func (s *Store) prefetchLocked(p *docindex.Puts, from, to int) (err error) {
 		var a prefetched
 		if len(put.Unique) == 0 { // or else findUniqueLocked finds it
 			a = s.nameLocked(&put, host)
+			a.stays = s.staysLocked(&a, &put)
 		}
-		if a.queue != 0 && s.transitOf(&a.name) == 0 {
+		if a.queue != 0 && !a.stays && s.transitOf(&a.name) == 0 {
 			t.order = append(t.order, uint32(len(t.prefetched)))
 		}
 		t.prefetched = append(t.prefetched, a)
@@ -84,6 +86,9 @@ func (s *Store) lookedLocked(a *prefetched) (*doc, error) {
 	}
 	if d, ok := s.cachedLocked(&a.name); ok {
 		return d, nil
+	}
+	if a.row != nil {
+		s.known.add(&a.name)
 	}
 	return s.knownLocked(&a.name, a.row)
 }

@@ -87,6 +87,9 @@ func (s *Store) putLocking(p *docindex.Puts, from, to int, verdicts *[]docindex.
 func (s *Store) putLocked(
 	a *prefetched, p *docindex.Put, host []byte, now int64,
 ) (v docindex.Verdict, refusal, err error) {
+	if a.stays {
+		return docindex.Same, nil, nil
+	}
 	d, err := s.findLocked(a, p, host)
 	if err != nil {
 		return 0, nil, err
