@@ -54,7 +54,7 @@ APPID = "crawlee"
 """The appid of all documents that come from here."""
 
 REGISTRY = "urlserver-queues"
-"""The key-value store that knows the queues; a queue that was purged has another crawl."""
+"""The key-value store that knows the queues; one that was purged or dropped has another crawl."""
 
 REMEMBERED = 10_000
 """Requests and handled keys that a queue remembers."""
@@ -140,7 +140,8 @@ class UrlServerStorageClient(StorageClient):
         if queue is not None:
             await queue.close()
         old = await self.registered(key)
-        entry = old or await self.register(key, name)
+        # All that open a queue by its name work at one crawl, whatever they know of each other.
+        entry = old or await self.register(key, name, _new_crawl(key) if name is None else key)
         queue = UrlServerRequestQueueClient(self, entry)
         await queue.open(self.client(entry.crawl))
         self._queues[key] = queue
@@ -189,17 +190,20 @@ class UrlServerStorageClient(StorageClient):
         record = await (await self._queues_store()).get_value(key=key)
         return _Registered(**record.value) if record is not None else None
 
-    async def register(self, key: str, name: str | None) -> _Registered:
-        """Give a queue a crawl that nobody has used."""
+    async def register(self, key: str, name: str | None, crawl: str) -> _Registered:
+        """Let a queue be a crawl from now on."""
         now = datetime.now(timezone.utc).isoformat()
-        entry = _Registered(key, name, f"{key[:23]}.{secrets.token_hex(8)}", now)
+        entry = _Registered(key, name, crawl, now)
         await (await self._queues_store()).set_value(key=key, value=entry._asdict())
         return entry
 
-    async def unregister(self, key: str) -> None:
-        """Forget a queue."""
+    async def unregister(self, key: str, name: str | None) -> None:
+        """Forget a queue. Its name has another crawl from now on, as the old one is stopped."""
         self._queues.pop(key, None)
-        await (await self._queues_store()).delete_value(key=key)
+        if name is None:
+            await (await self._queues_store()).delete_value(key=key)
+        else:
+            await self.register(key, name, _new_crawl(key))
 
     async def _queues_store(self) -> KeyValueStoreClient:
         if self._registry is None:
@@ -279,7 +283,7 @@ class UrlServerRequestQueueClient(RequestQueueClient):
     async def drop(self) -> None:
         """Stop the crawl and forget the queue."""
         await self._storage.stop(self._entry.crawl)
-        await self._storage.unregister(self._entry.id)
+        await self._storage.unregister(self._entry.id, self._entry.name)
         await self.close()
 
     async def purge(self) -> None:
@@ -288,7 +292,8 @@ class UrlServerRequestQueueClient(RequestQueueClient):
             return
         await self._storage.stop(self._entry.crawl)
         await self.close()
-        self._entry = await self._storage.register(self._entry.id, self._entry.name)
+        entry = self._entry
+        self._entry = await self._storage.register(entry.id, entry.name, _new_crawl(entry.id))
         self._known.clear()
         self._handled.clear()
         self._reset()
@@ -556,6 +561,11 @@ def _queue_id(name: str | None, alias: str) -> str:
     clean = "".join(c if (c.isascii() and c.isalnum()) or c in "-_." else "_" for c in text)
     suffix = hashlib.sha256(f"{kind}:{text}".encode()).hexdigest()[:8]
     return f"{kind}-{clean[:24]}-{suffix}"
+
+
+def _new_crawl(key: str) -> str:
+    """Return a crawl for a queue that nobody has used."""
+    return f"{key[:23]}.{secrets.token_hex(8)}"
 
 
 def _unique(unique_key: str, again: int) -> str:

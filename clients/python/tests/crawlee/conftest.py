@@ -34,7 +34,7 @@ class _Names(socketserver.BaseRequestHandler):
         sock.sendto(header + question + answer, self.client_address)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def daemon() -> Iterator[Daemon]:
     """Return a daemon that finds all names on loopback."""
     names = socketserver.UDPServer(("127.0.0.1", 0), _Names)
