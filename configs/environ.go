@@ -110,13 +110,18 @@ func (r *reader) override(overrides []Override) {
 	}
 }
 
-// readText sets one setting: by the value as TOML, else as a string, else as a list of strings.
+// readText sets one setting: by the value as TOML, else as a string, else as a list in TOML or of
+// strings.
 func readText(c *Config, s setting, value string) (err error) {
-	var m map[string]any
-	if _, wrong := toml.Decode("v = "+value, &m); wrong == nil && len(m) == 1 && s.read(c, m["v"]) == nil {
+	readTOML := func(text string) bool {
+		var m map[string]any
+		_, wrong := toml.Decode("v = "+text, &m)
+		return wrong == nil && len(m) == 1 && s.read(c, m["v"]) == nil
+	}
+	if readTOML(value) {
 		return nil
 	}
-	if err = s.read(c, value); err == nil {
+	if err = s.read(c, value); err == nil || readTOML("["+value+"]") {
 		return nil
 	}
 	var list []any

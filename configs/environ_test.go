@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -145,5 +146,31 @@ func TestEnvironmentNames(t *testing.T) {
 			t.Errorf("%s and %s are both %s", other, s.name, envName(s.name))
 		}
 		seen[envName(s.name)] = s.name
+	}
+}
+
+// A list may be written with commas between, in TOML, or as nothing, which is an empty list.
+func TestEnvironmentLists(t *testing.T) {
+	const servers, ports = "URLSERVER_RESOLVER_SERVERS=", "URLSERVER_RESOLVER_ALLOW_PORTS="
+	for variable, want := range map[string]string{
+		servers + "127.0.0.1:53, [::1]:53": "[127.0.0.1:53 [::1]:53] [7]",
+		servers + `["127.0.0.1:53"]`:       "[127.0.0.1:53] [7]",
+		servers:                            "[] [7]",
+		ports + "81,82":                    "[9.9.9.9:53] [81 82]",
+		ports + "[81]":                     "[9.9.9.9:53] [81]",
+		ports + "81":                       "[9.9.9.9:53] [81]",
+		ports:                              "[9.9.9.9:53] []",
+	} {
+		c, err := loadEnv(t, "[resolver]\nservers = [\"9.9.9.9:53\"]\nallow_ports = [7]\n", variable)
+		if got := fmt.Sprint(c.Resolver.Servers, c.Resolver.AllowPorts); err != nil || got != want {
+			t.Errorf("%s: %s, %v; want %s", variable, got, err, want)
+		}
+	}
+	for _, variable := range []string{ports + "81,x", ports + "81]", servers + "a,b", "URLSERVER_DOCINDEX_KIND=",
+		"URLSERVER_QUEUE_LEN="} {
+		name, _, _ := strings.Cut(variable, "=")
+		if _, err := loadEnv(t, "", variable); err == nil || !strings.Contains(err.Error(), name+": ") {
+			t.Errorf("%s: %v; want an error", variable, err)
+		}
 	}
 }
