@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"urlserver/docindex"
 )
@@ -29,7 +31,10 @@ func (s *Store) Put(ctx context.Context, p *docindex.Puts) (res docindex.PutResu
 	scheduled := false
 	for from := 0; from < p.Len() && err == nil; from += putBatch {
 		if err = ctx.Err(); err == nil {
-			b := putting{p: p, from: from, to: min(from+putBatch, p.Len()), res: &res}
+			b := putting{p: p, res: &res}
+			for i := from; i < min(from+putBatch, p.Len()); i++ {
+				b.these = append(b.these, i)
+			}
 			err = s.putSome(ctx, &b)
 			scheduled = scheduled || b.scheduled
 		}
@@ -43,7 +48,7 @@ func (s *Store) Put(ctx context.Context, p *docindex.Puts) (res docindex.PutResu
 // putting is one batch of a Put.
 type putting struct {
 	p         *docindex.Puts
-	from, to  int
+	these     []int // indexes of URLs
 	res       *docindex.PutResult
 	ids       map[int]string // given DOC_IDs that are stored with their documents
 	places    map[int]where  // the place that is stored for each of them
@@ -53,25 +58,33 @@ type putting struct {
 	scheduled bool
 }
 
+// putSome stores a batch. What another daemon is about to store under the same unique comes last,
+// when that is known.
 func (s *Store) putSome(ctx context.Context, b *putting) error {
-	if err := s.giveUniques(ctx, b); err != nil {
-		return err
-	}
-	if err := s.giveDocIDs(ctx, b); err != nil {
-		return err
-	}
-	var all []int
-	for i := b.from; i < b.to; i++ {
-		if b.p.Verdict(i) != docindex.Refused {
-			all = append(all, i)
-		}
-	}
-	for err := error(nil); len(all) > 0; {
-		if all, err = s.putThese(ctx, b, all); err != nil {
+	began := time.Now()
+	for pause := firstUniqueLook; ; pause = min(2*pause, longestUniqueLook) {
+		waits, err := s.giveUniques(ctx, b, time.Since(began) > uniqueWait)
+		if err != nil {
 			return err
 		}
+		if err := s.giveDocIDs(ctx, b); err != nil {
+			return err
+		}
+		all := slices.DeleteFunc(b.these, func(i int) bool { return b.p.Verdict(i) == docindex.Refused })
+		for len(all) > 0 {
+			if all, err = s.putThese(ctx, b, all); err != nil {
+				return err
+			}
+		}
+		if b.these = waits; len(waits) == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
 	}
-	return nil
 }
 
 // at returns URL i as it is to be stored, and its host.
@@ -236,7 +249,7 @@ func (s *Store) giveDocIDs(ctx context.Context, b *putting) error {
 	b.ids, b.again, b.places = map[int]string{}, map[int]bool{}, map[int]where{}
 	var ids []string
 	var at []int
-	for i := b.from; i < b.to; i++ {
+	for _, i := range b.these {
 		b.p.SetVerdict(i, docindex.Unsettled)
 		if put, _ := b.p.At(i); len(put.DocID) > 0 {
 			ids, at = append(ids, string(put.DocID)), append(at, i)

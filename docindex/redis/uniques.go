@@ -2,6 +2,8 @@ package redis
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	"urlserver/docindex"
 )
@@ -18,13 +20,23 @@ type uniques struct {
 // knownBy is the URL and the key that a document has.
 type knownBy struct{ url, key []byte }
 
+// A unique whose entry another daemon has written, and whose document is not there yet, is looked for
+// again after pauses. The other daemon stores the document next, unless it has died: then the entry is
+// taken over. A daemon that stood still for so long in between stores a second document.
+const (
+	uniqueWait        = 2 * time.Second
+	firstUniqueLook   = 2 * time.Millisecond
+	longestUniqueLook = 100 * time.Millisecond
+)
+
 // giveUniques finds the documents of Puts with a unique, and writes entries for those that are not
-// known.
-func (s *Store) giveUniques(ctx context.Context, b *putting) error {
+// known. It takes the Puts off b.these that have to wait for another daemon, and returns them; with
+// takeOver there are none but those whose entry changes at this moment.
+func (s *Store) giveUniques(ctx context.Context, b *putting, takeOver bool) (waits []int, err error) {
 	first, ids, at := map[string]int{}, []string(nil), []int(nil)
 	b.uniques = uniques{known: map[int]knownBy{}, given: map[int]givenDocID{}, again: map[int]bool{}}
 	var repeated []int
-	for i := b.from; i < b.to; i++ {
+	for _, i := range b.these {
 		put, _ := b.p.At(i)
 		if len(put.Unique) == 0 {
 			continue
@@ -38,46 +50,42 @@ func (s *Store) giveUniques(ctx context.Context, b *putting) error {
 		ids, at = append(ids, key), append(at, i)
 	}
 	if len(ids) == 0 {
-		return nil
+		return nil, nil
 	}
 	has, docs, err := s.lookUp(ctx, ids)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	err = s.writeUniques(ctx, b, ids, at, has, docs)
+	if waits, err = s.writeUniques(ctx, b, ids, at, has, docs, takeOver); err != nil {
+		return nil, err
+	}
 	for _, i := range repeated {
 		put, _ := b.p.At(i)
-		one, host := b.at(first[uniqueKey(&put)])
-		b.uniques.known[i] = knownBy{one.URL, []byte(keyOf(&one, host))}
+		if j := first[uniqueKey(&put)]; slices.Contains(waits, j) {
+			waits = append(waits, i)
+		} else {
+			one, host := b.at(j)
+			b.uniques.known[i] = knownBy{one.URL, []byte(keyOf(&one, host))}
+		}
 	}
-	return err
+	slices.Sort(waits)
+	b.these = slices.DeleteFunc(b.these, func(i int) bool {
+		_, wait := slices.BinarySearch(waits, i)
+		return wait
+	})
+	return waits, nil
 }
 
 // writeUniques does the rest of giveUniques: has and docs are the place and the document of each
-// entry. An entry of another daemon whose document is not there yet is taken over; then both
-// documents may be stored.
+// entry.
 func (s *Store) writeUniques(ctx context.Context, b *putting, ids []string, at []int, has []where,
-	docs []docindex.Document) (err error) {
-	for round := 0; len(ids) > 0 && round < 2; round++ {
-		if ids, at, has, err = s.writeFreeUniques(ctx, b, ids, at, has, docs); err != nil {
-			return err
-		}
-		if docs, err = s.get(ctx, has); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// writeFreeUniques writes the entries whose documents are not known. It returns the entries that
-// somebody else has written meanwhile, with the places in them.
-func (s *Store) writeFreeUniques(ctx context.Context, b *putting, ids []string, at []int, has []where,
-	docs []docindex.Document) (taken []string, of []int, places []where, err error) {
+	docs []docindex.Document, takeOver bool) (waits []int, err error) {
 	var args [shards][]string
 	var asked [shards][]int // indexes in ids
 	for j, id := range ids {
 		put, _ := b.p.At(at[j])
-		if d := &docs[j]; len(d.URL) > 0 && string(docindex.IdentityOf(&d.Put)) == string(docindex.IdentityOf(&put)) {
+		d, mine := &docs[j], b.where(at[j])
+		if len(d.URL) > 0 && string(docindex.IdentityOf(&d.Put)) == string(docindex.IdentityOf(&put)) {
 			b.uniques.known[at[j]] = knownBy{d.URL, d.Key}
 			continue
 		}
@@ -85,21 +93,25 @@ func (s *Store) writeFreeUniques(ctx context.Context, b *putting, ids []string, 
 		if has[j].known() {
 			from = has[j].encode()
 		}
+		if from != "" && has[j] != mine && len(d.URL) == 0 && !takeOver {
+			waits = append(waits, at[j])
+			continue
+		}
 		shard := shardOf(id)
-		args[shard] = append(args[shard], id, b.where(at[j]).encode(), from)
+		args[shard] = append(args[shard], id, mine.encode(), from)
 		asked[shard] = append(asked[shard], j)
 	}
 	answers, err := s.all(ctx, opsOf(nameScript, args[:], nil))
 	for _, a := range answers {
 		for n, m := range list(a.value) {
 			j := asked[a.shard][n]
-			if !m.IsInt64() && text(m) != "" {
-				taken, of, places = append(taken, ids[j]), append(of, at[j]), append(places, decode(text(m)))
+			if !m.IsInt64() && text(m) != "" { // somebody else has written it meanwhile
+				waits = append(waits, at[j])
 				continue
 			}
 			b.uniques.given[at[j]] = givenDocID{ids[j], b.where(at[j])}
 			b.uniques.again[at[j]] = m.IsInt64()
 		}
 	}
-	return taken, of, places, err
+	return waits, err
 }
