@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/types"
@@ -80,7 +81,7 @@ func TestImage(t *testing.T) {
 	if !bytes.Equal(texts[0], texts[1]) {
 		t.Error("two images of one binary differ")
 	}
-	root := readBack(t, filepath.Join(dir, "0"))
+	root, _ := readBack(t, filepath.Join(dir, "0"))
 	if text, err := os.ReadFile(filepath.Join(root, settings)); string(text) != "# settings\n" {
 		t.Errorf("the settings are %q, %v", text, err)
 	}
@@ -94,7 +95,7 @@ func TestMadeImage(t *testing.T) {
 	if *image == "" {
 		t.Skip("no -image: scripts/dist-test gives one")
 	}
-	root := readBack(t, *image)
+	root, config := readBack(t, *image)
 	tokens := []string{"URLSERVER_HTTP_TOKEN=0123456789abcdef", "URLSERVER_SPIDER_TOKEN=0123456789abcdef"}
 	for _, c := range []struct {
 		args    []string
@@ -116,6 +117,7 @@ func TestMadeImage(t *testing.T) {
 		}
 		t.Logf("%s", out)
 	}
+	t.Run("started", func(t *testing.T) { started(t, root, config) })
 }
 
 func TestUsage(t *testing.T) {
@@ -126,8 +128,8 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// readBack unpacks an image, checks it, and returns where its files are.
-func readBack(t *testing.T, file string) (root string) {
+// readBack unpacks an image, checks it, and returns where its files are, and how it is to be run.
+func readBack(t *testing.T, file string) (root string, runs v1.Config) {
 	t.Helper()
 	dir, root := t.TempDir(), t.TempDir()
 	text, err := os.Open(file)
@@ -159,7 +161,7 @@ func readBack(t *testing.T, file string) (root string) {
 	files := mutate.Extract(one)
 	defer files.Close()
 	unpack(t, files, root)
-	return root
+	return root, config.Config
 }
 
 func unpack(t *testing.T, in io.Reader, dir string) {
@@ -175,7 +177,9 @@ func unpack(t *testing.T, in io.Reader, dir string) {
 		}
 		name := filepath.Join(dir, filepath.FromSlash(h.Name))
 		if h.Typeflag == tar.TypeDir {
-			err = os.MkdirAll(name, 0o755)
+			if err = os.MkdirAll(name, 0o755); err == nil && os.Getuid() == 0 {
+				err = errors.Join(os.Chmod(name, os.FileMode(h.Mode)), os.Chown(name, h.Uid, h.Gid))
+			}
 		} else {
 			var text []byte
 			if text, err = io.ReadAll(r); err == nil {
