@@ -164,6 +164,9 @@ func (s *Store) completeLocked(queue uint32, n name, d *doc, url []byte, last em
 		}
 	}
 	lasting, err := s.lastingLocked(&n, d)
+	if err == nil && d.packed && last.Outcome().Kind == docindex.OutOfScope { // it may be in scope again
+		lasting, err = s.withPayloadLocked(&n, d, lasting)
+	}
 	if err != nil {
 		return err
 	}

@@ -84,6 +84,15 @@ func (s *Store) lastingLocked(n *name, d *doc) (docindex.Packed, error) {
 	return lastingOf(body.packed), err
 }
 
+// withPayloadLocked adds the payload of a document that is not completed to what is kept of it.
+func (s *Store) withPayloadLocked(n *name, d *doc, lasting docindex.Packed) (docindex.Packed, error) {
+	body, err := s.bodyLocked(n.queue, &d.at)
+	var p docindex.Put
+	lasting.Unpack(&p)
+	p.Payload = body.packed.Payload()
+	return docindex.Pack(&p), err
+}
+
 // setText sets what a transit keeps of a document's body.
 func (t *transit) setText(body *plan) {
 	t.idLen, t.packed = uint8(len(body.id)), !body.packed.IsPlain()

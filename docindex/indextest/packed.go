@@ -18,6 +18,7 @@ var packedCases = []testCase{
 	{"many with one URL", uniqueMany},
 	{"the first depth counts, and a payload that is put", packedRenewed},
 	{"completed: unique and depth stay", packedCompleted},
+	{"ended out of scope: the payload stays", packedOutside},
 	{"brought forward", broughtForward},
 	{"forgotten, and put again, with unique", uniqueForgotten},
 }
@@ -252,6 +253,42 @@ func packedCompleted(t *testing.T, s docindex.Store) {
 			t.Fatalf("%v, %v", d.State, err)
 		}
 		wantPacked(t, "scheduled again", &d.Put, &want)
+	}
+}
+
+// packedOutside: what ended as out_of_scope may be scheduled again when its crawl has another scope, and
+// comes as it was put.
+func packedOutside(t *testing.T, s docindex.Store) {
+	for i, unique := range []string{"", "u"} {
+		for _, taken := range []bool{false, true} {
+			put := packedPut(fmt.Sprintf("http://h%d%v.test/", i, taken), unique+fmt.Sprint(taken), 4, "body")
+			if unique == "" {
+				put.Unique = nil
+			}
+			add(t, s, put)
+			id := found(t, s, string(put.URL)).DocID
+			if taken {
+				take(t, s, 1)
+			}
+			o := docindex.Outcomes{}
+			o.Add(docindex.Outcome{DocID: id, URL: put.URL, Kind: docindex.OutOfScope, NoStatus: true})
+			if err := s.Outcomes(t.Context(), &o); err != nil {
+				t.Fatal(err)
+			}
+			d, err := s.Document(t.Context(), id)
+			if err != nil || d.State == docindex.InTransit {
+				t.Fatalf("%v, %v; want it completed", d.State, err)
+			}
+			wantPacked(t, "out of scope", &d.Put, &put)
+			if d.State == docindex.Completed { // the store knows no scope by which it is in it
+				again := d.Put
+				again.DocID, again.Payload, again.Update, again.Due = nil, nil, true, docindex.Now
+				add(t, s, again)
+			}
+			if c := take(t, s, 1).At(0); string(c.Payload) != "body" || string(c.DocID) != string(id) {
+				t.Errorf("%s comes again as %s with payload %q; want %s with its body", c.URL, c.DocID, c.Payload, id)
+			}
+		}
 	}
 }
 

@@ -158,9 +158,11 @@ func (m *Store) endLocked(id uint32, out *docindex.Outcome, now int64) {
 	if int(out.Kind) < docindex.Kinds {
 		m.outcomes[out.Kind]++
 	}
-	if out.Again == 0 || m.crawls.isStopped(id) {
+	switch {
+	case out.Kind == docindex.OutOfScope: // it may be in scope again
+	case out.Again == 0 || m.crawls.isStopped(id):
 		m.docs.dropPayload(r)
-	} else {
+	default:
 		p := docindex.Put{URL: m.docs.url(r), Crawl: []byte(m.base.Sched.Crawl(r.queue)), Due: out.Again,
 			Priority: r.priority, Metadata: out.Metadata}
 		m.docs.extra(r).packed.Renew(&p)

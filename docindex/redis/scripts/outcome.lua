@@ -2,6 +2,8 @@
 -- when it ended (s; '': now), pause in ms, gap in ms, attempts, next due time ('': none), metadata, and as in put the
 -- crawl's spider and application and the registered domain, of each. It returns 1, or the URL that the document has
 -- instead.
+local OUT_OF_SCOPE = 7 -- kind of outcome
+
 local function endOne()
   place0 = num()
   local q, hash, url, kind, ofTry = named(arg()), arg(), arg(), num(), arg() == '1'
@@ -23,6 +25,10 @@ local function endOne()
   ended(doc, kind, status, when)
   local had = doc[META]
   complete(q, hash, doc)
+  if kind == OUT_OF_SCOPE and doc[META] ~= had then -- it may be in scope again, with its payload
+    doc[META] = had
+    keep(q, hash, doc)
+  end
   if doc[CRAWL] then bump(crawlOf(doc[CRAWL]).by, SENT, attempts) end
   call('HINCRBY', base .. ':n', 'k' .. string.format('%d', kind), 1)
   if again and not refused(doc) then renew(q, hash, doc, again, doc[PRIORITY], meta, who, domain, 0, had) end
