@@ -10,9 +10,15 @@ func (s *Slots) Back(now time.Duration, name TransID) (doc uint32) {
 	doc = s.table.transactions.At(id).doc
 	s.closeTransaction(now, id, nil)
 	d := s.docs.At(doc)
-	d.addAttempts(-1)
+	if !faulty(faultBackAttempt) {
+		d.addAttempts(-1)
+	}
 	d.order |= resent
-	s.reschedule(now, s.groupOfDoc(doc))
+	group := s.groupOfDoc(doc)
+	if faulty(faultBackPace) {
+		s.groups.At(group).pace.last, s.hosts.At(s.hostOfDoc(doc)).site.last = 0, 0
+	}
+	s.reschedule(now, group)
 	return doc
 }
 

@@ -39,4 +39,6 @@ const (
 	FaultNeighbours     = faultNeighbours
 	FaultAddressBackoff = faultAddressBackoff
 	FaultCap            = faultCap
+	FaultBackPace       = faultBackPace
+	FaultBackAttempt    = faultBackAttempt
 )

@@ -11,11 +11,12 @@ import (
 
 // docIndex is what a run needs of the doc index.
 type docIndex interface {
-	asked(*engine.Ask)           // answers the daemon's request for candidates after a while
-	returned(o docindex.Outcome) // puts back a document that the daemon returns
-	ended(o docindex.Outcome)    // hears that the daemon has ended a document
-	complete(n uint32)           // takes the outcome, which the outbox has delivered
-	unfinished() int             // documents that are not completed
+	asked(*engine.Ask)            // answers the daemon's request for candidates after a while
+	returned(o docindex.Outcome)  // puts back a document that the daemon returns
+	ended(o docindex.Outcome)     // hears that the daemon has ended a document
+	complete(n uint32)            // takes the outcome, which the outbox has delivered
+	unfinished() int              // documents that are not completed
+	lines(c *conn, asks []string) // does what PUT and COUNT lines ask for that have come at once
 }
 
 // index simulates the doc index. It gives out documents by host, round robin.
@@ -60,7 +61,11 @@ func newIndex(r *run) *index {
 	for i, docs := range slots {
 		r.plan(r.sc.Day*time.Duration(i)/releases, func() {
 			for _, n := range docs {
-				x.put(n)
+				if r.world.docs[n].kind < badURL && r.chance(r.sc.Puts) {
+					x.putBySpider(n)
+				} else {
+					x.put(n)
+				}
 			}
 		})
 	}

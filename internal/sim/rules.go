@@ -34,6 +34,7 @@ const (
 	RuleInFlight      Rule = "documents in flight at a spider"
 	RuleRoom          Rule = "a spider gets no more than it said"
 	RuleBack          Rule = "a document that was given back comes no sooner than the spider said"
+	RuleAsked         Rule = "counts that a spider asked for are true"
 	RuleTransaction   Rule = "a TRANS_ID names one transaction"
 	RuleAddress       Rule = "address of a host"
 	RuleLine          Rule = "line to a spider"

@@ -28,8 +28,9 @@ type Scenario struct {
 	Last time.Duration // every document must have ended by then
 	// documents may have payloads, and some spiders say PAYLOAD
 	Payloads bool
-	Crawls   int  // each with a scope, which changes; documents are links of others. 0: there are none
-	Stop     bool // the daemon is stopped at Heal; else the run goes on until all documents have ended
+	Puts     float64 // share of documents that spiders put
+	Crawls   int     // each with a scope, which changes; documents are links of others. 0: there are none
+	Stop     bool    // the daemon is stopped at Heal; else the run goes on until all documents have ended
 
 	Exact bool // the index offers each document once, and the engine relies on that
 	// the oracle checks that documents of hosts without trouble end soon; the index must have no
@@ -112,6 +113,7 @@ func mixed() Trouble {
 		Robots: 0.3, CrawlDelay: 30, Overload: 0.05, Slow: 0.01,
 		Crash: 30 * time.Minute, Freeze: time.Hour,
 		Silent: 0.002, Twice: 0.02, Alien: 0.01, Garbage: 0.01, Pieces: 0.2, Poison: 10,
+		Back: 0.02, Room: 10 * time.Minute,
 		Pause: 2 * time.Hour, Block: 10 * time.Minute, Rates: 2 * time.Hour, WallStep: time.Hour,
 	}
 }
@@ -120,8 +122,8 @@ func mixed() Trouble {
 func Small(kind string, seed uint64) (Scenario, error) {
 	sc := Scenario{
 		Kind: kind, Seed: seed, Hosts: 300, Addresses: 150, Documents: 3000, Scattered: 0.5, Spiders: 5,
-		NameTTL: time.Hour,
-		Day:     time.Hour, Heal: 2 * time.Hour, End: 2 * time.Hour, Last: 4 * 24 * time.Hour, Trouble: mixed(),
+		NameTTL: time.Hour, Payloads: true, Puts: 0.1,
+		Day: time.Hour, Heal: 2 * time.Hour, End: 2 * time.Hour, Last: 4 * 24 * time.Hour, Trouble: mixed(),
 	}
 	sc.settings(rand.New(rand.NewPCG(seed, 1)))
 	sc.Trouble.Outage, sc.Trouble.Pause, sc.Trouble.Rates, sc.Trouble.WallStep = 20*time.Minute,
@@ -134,7 +136,7 @@ func Small(kind string, seed uint64) (Scenario, error) {
 func Full(kind string, seed uint64) (Scenario, error) {
 	sc := Scenario{
 		Kind: kind, Seed: seed, Hosts: 100_000, Addresses: 60_000, Documents: 1_000_000, Scattered: 0.1,
-		Spiders: 20, NameTTL: time.Hour,
+		Spiders: 20, NameTTL: time.Hour, Payloads: true, Puts: 0.01,
 		Day: 20 * time.Hour, Heal: 21 * time.Hour, End: 24 * time.Hour, Last: 5 * 24 * time.Hour, Trouble: mixed(),
 	}
 	sc.settings(rand.New(rand.NewPCG(seed, 1)))
@@ -212,7 +214,7 @@ func (sc *Scenario) shape(big, bigHosts int) error {
 		t.Wander, t.Overload, t.Rules = 0.5, 0.1, 30*time.Minute
 		c.Rules = sharedRules(5, 10)
 	case "verbs":
-		t.Back, t.Room, t.Crash, sc.Payloads = 0.2, 20*time.Second, 10*time.Minute, true
+		t.Back, t.Room, t.Crash, sc.Puts = 0.2, 20*time.Second, 10*time.Minute, 0.5
 	case "scopes":
 		sc.scopes()
 	case "stop":

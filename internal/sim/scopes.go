@@ -10,11 +10,9 @@ import (
 	"time"
 
 	"urlserver/docindex"
-	"urlserver/docindex/httpserver"
 	"urlserver/docindex/memory"
 	"urlserver/docindex/scoped"
 	"urlserver/internal/scope"
-	"urlserver/protocol"
 	"urlserver/urlserver/engine"
 )
 
@@ -88,7 +86,7 @@ func newScopedIndex(r *run) *scopedIndex {
 	return x
 }
 
-func crawlName(c int) string { return "crawl " + strconv.Itoa(c) }
+func crawlName(c int) string { return "crawl-" + strconv.Itoa(c) }
 
 func numberOf(id []byte) uint32 {
 	n, _ := strconv.ParseUint(string(id), 10, 32) // the simulation gives all DOC_IDs
@@ -127,11 +125,11 @@ func (x *scopedIndex) fetched(s *spider, page uint32) {
 	}
 	for _, l := range list {
 		x.tag++
-		raw, _ := x.run.world.url(l.doc)
 		tag := "t" + strconv.Itoa(x.tag)
 		x.tags[tag] = l
-		s.send(fmt.Sprintf("PUT %s {\"url\":%q,\"doc_id\":\"%d\",\"via\":\"%d\"}\n", tag, raw, l.doc, l.via))
+		s.send(x.run.putLine(tag, l.doc, l.via))
 	}
+	x.sayCount(s)
 }
 
 // putAll puts links and seeds in one call.
@@ -140,6 +138,9 @@ func (x *scopedIndex) putAll(list []put) {
 	for _, one := range list {
 		raw, _ := x.run.world.url(one.doc)
 		to := docindex.Put{URL: []byte(raw), DocID: []byte(strconv.Itoa(int(one.doc)))}
+		if x.run.sc.Payloads {
+			to.Payload = []byte(payloadOf(one.doc))
+		}
 		if to.Crawl = []byte(crawlName(int(one.doc) % x.run.sc.Crawls)); one.via >= 0 {
 			to.Crawl, to.Via = nil, strconv.AppendInt(nil, one.via, 10)
 		}
@@ -161,35 +162,6 @@ func (x *scopedIndex) file(list []put, p *docindex.Puts) {
 		verdicts = append(verdicts, p.Verdict(i))
 	}
 	x.run.oracle.put(list, verdicts, res)
-}
-
-// lines does what the PUT lines ask for that have come at once, and answers them.
-func (x *scopedIndex) lines(c *conn, lines []string) {
-	var p docindex.Puts
-	var list []put
-	var tags []string
-	for _, line := range lines {
-		tag, object, _ := protocol.ParsePut([]byte(line))
-		one, err := httpserver.ParsePut(object)
-		if err == nil {
-			err = p.Add(one)
-		}
-		if link, known := x.tags[string(tag)]; known && err == nil {
-			list, tags = append(list, link), append(tags, string(tag))
-			delete(x.tags, string(tag))
-			continue
-		}
-		x.run.oracle.wrong(RuleScanner, "PUT %q, %v", line, err)
-		return
-	}
-	x.file(list, &p)
-	for i, tag := range tags {
-		result := map[docindex.Verdict]protocol.PutResult{docindex.New: protocol.PutNew,
-			docindex.Same: protocol.PutKnown, docindex.Dropped: protocol.PutOutOfScope,
-			docindex.Outside: protocol.PutOutOfScope, docindex.Refused: protocol.PutInvalid}[p.Verdict(i)]
-		text := protocol.AppendPutAnswer(nil, []byte(tag), result, nil)
-		c.run.trace.text(c.run.now, string(text))
-	}
 }
 
 // change changes the scope of a crawl, or stops it.

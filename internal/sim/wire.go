@@ -29,7 +29,7 @@ type conn struct {
 	scanner  *protocol.Scanner
 	received []byte // arrived, and not split into lines yet
 	lines    []engine.Line
-	puts     []string // PUT lines that have arrived at once
+	asks     []string // PUT and COUNT lines that have arrived at once
 }
 
 func newConn(s *spider, id uint32) *conn {
@@ -145,9 +145,9 @@ func (c *conn) receive(piece string) {
 	for good && (bytes.IndexByte(c.received, '\n') >= 0 || len(c.received) >= protocol.MaxLine) {
 		good = c.next()
 	}
-	if len(c.puts) > 0 {
-		c.run.index.(*scopedIndex).lines(c, c.puts)
-		c.puts = c.puts[:0]
+	if len(c.asks) > 0 {
+		c.run.index.lines(c, c.asks)
+		c.asks = c.asks[:0]
 	}
 	if len(c.lines) > 0 {
 		c.run.engine.Lines(c.id, c.lines)
@@ -172,8 +172,9 @@ func (c *conn) next() bool {
 	if err != nil || string(line) != want {
 		c.run.oracle.wrong(RuleScanner, "%q was taken for %q, %v", want, line, err)
 	}
-	if _, _, ok := protocol.ParsePut(line); ok && c.run.sc.Crawls > 0 {
-		c.puts = append(c.puts, want)
+	_, _, isPut := protocol.ParsePut(line)
+	if _, _, isCount := protocol.ParseCount(line); isPut || isCount {
+		c.asks = append(c.asks, want)
 		return true
 	}
 	status, err := protocol.ParseStatus(line)
