@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 from collections.abc import Callable
 
 from urlserver import Client, ClientClosed, Counts, Failed, Job, JobEnded
 
-from .peer import AsyncTest, Peer, Reader, Writer
+from .peer import PATIENCE, AsyncTest, Peer, Reader, Writer
 
 LINE = b"17.0.1 10001 192.0.2.7 http://a.example/dir/\n"
 SECOND = b"18.0.1 10002 192.0.2.8 http://b.example/\n"
@@ -299,6 +300,41 @@ class ClientTest(AsyncTest):
                 taken.set()
                 await asyncio.sleep(3600)  # until the job is lost
             self.assertTrue(job.lost)
+
+    async def test_says_why(self) -> None:
+        """The log says why there is no connection, and what may help."""
+
+        async def talk(reader: Reader, writer: Writer) -> None:
+            await reader.readline()  # and refuses what it says
+
+        async with Peer(talk) as peer:
+            for address, want in [
+                (peer.address, "before it said anything; are token and TLS as"),
+                ("a" * 80 + ".example:1", "label"),
+            ]:
+                with self.assertLogs("urlserver", "WARNING") as logs:
+                    async with Client(address, token="other"):
+                        for _ in range(int(PATIENCE * 100)):
+                            if logs.output:
+                                break
+                            await asyncio.sleep(0.01)
+                self.assertIn(want, logs.output[0])
+
+    async def test_close_with_cancelled_put(self) -> None:
+        """A put that nobody waits for any more ends with its client, and nobody hears of it."""
+        heard: list[object] = []
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: heard.append(context))
+
+        async def cancel() -> None:
+            async with Peer() as peer, Client(peer.address) as client:
+                with self.assertRaises(asyncio.TimeoutError):
+                    await asyncio.wait_for(client.put("http://a/"), 0.01)
+
+        await cancel()
+        await asyncio.sleep(0)
+        gc.collect()
+        self.assertEqual(heard, [])
 
     async def test_close_while_connecting(self) -> None:
         """A client that is closed at any step of its connecting ends."""

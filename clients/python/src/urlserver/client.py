@@ -281,11 +281,12 @@ class Client:
         result: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
         def settle(answer: asyncio.Future[wire.PutAnswer | wire.CountAnswer]) -> None:
+            error = None if answer.cancelled() else answer.exception()
             if result.done():
                 return
             if answer.cancelled():
                 result.cancel()
-            elif error := answer.exception():
+            elif error is not None:
                 result.set_exception(error)
             elif isinstance(said := answer.result(), wire.PutAnswer) and said.result != "fail":
                 result.set_result(said.result)
@@ -421,9 +422,12 @@ class Client:
             return "no answer"
         try:
             _, session = connecting.result()
-        except OSError as err:
+        except (OSError, UnicodeError) as err:  # UnicodeError: the address is no name
             return str(err) or type(err).__name__
-        return await asyncio.shield(session.closed)
+        reason = await asyncio.shield(session.closed)
+        if not session.useful:
+            reason += " before it said anything; are token and TLS as its settings want them?"
+        return reason
 
     async def _keep_working(self) -> None:
         """Read the clocks and send WORKING, until the client is closed."""
