@@ -186,8 +186,8 @@ func TestParseRefusesValues(t *testing.T) {
 				`u.toml:3: docindex.quarantine: -1s is too small; allowed: a duration from 0s to 720h, as in "90s" or "1h30m"`,
 				`u.toml:5: politeness.patience: 24h0m0.000000001s is too large; allowed: a duration from 0s to 24h, as in "90s" or "1h30m"`}},
 		{name: "words", text: "docindex.kind = \"tikv\"\nresolver.family = \"IPv4\"", want: []string{
-			`u.toml:1: docindex.kind: "tikv" is not a word for it; allowed: memory, disk, redis, http`,
-			`u.toml:2: resolver.family: "IPv4" is not a word for it; allowed: any, ipv4, ipv6`}},
+			`u.toml:1: docindex.kind: "tikv" is none of these; allowed: memory, disk, redis, http`,
+			`u.toml:2: resolver.family: "IPv4" is none of these; allowed: any, ipv4, ipv6`}},
 		{name: "networks", text: "[resolver]\nallow_networks = [\n\"10.0.0.0/8\",\n\"10.1.0.0/8\"]",
 			want: []string{
 				`u.toml:2: resolver.allow_networks: 10.1.0.0/8 has bits set behind its length: is 10.0.0.0/8 meant?; allowed: a list of networks, as in "10.0.0.0/8" or "fd00::/8"`}},
@@ -250,7 +250,7 @@ func TestParseRefusesKeysAndTables(t *testing.T) {
 		{name: "tables twice", text: "[http]\n[HTTP]\ntoken = 'a b'\n[log]\nlevel='x'\n[log]", want: []string{
 			`u.toml:2: http: this table already stands on line 1: say everything there`,
 			`u.toml:3: http.token: the token has a space, control or non-ASCII character; allowed: "" or up to 1024 printable ASCII characters without space`,
-			`u.toml:5: log.level: "x" is not a word for it; allowed: trace, debug, info, warn, error`,
+			`u.toml:5: log.level: "x" is none of these; allowed: trace, debug, info, warn, error`,
 			`u.toml:6: log: this table already stands on line 4: say everything there`}},
 		{name: "tables in two ways", text: "log.level = 'info'\nhttp = {}\nHTTP.token = ''\n[LOG]\n[http]",
 			want: []string{
@@ -340,7 +340,7 @@ var syntaxTests = []struct {
 		`u.toml:3: Queue_Len: 0 is too small; allowed: a whole number from 1 to 1000000`}},
 	{name: "half a table", text: "[log\nlevel = \"x\"\n[ a b ]\nignored = 1\n[http]]\n", want: []string{
 		`u.toml:1: the table's name does not end in ]`,
-		`u.toml:2: log.level: "x" is not a word for it; allowed: trace, debug, info, warn, error`,
+		`u.toml:2: log.level: "x" is none of these; allowed: trace, debug, info, warn, error`,
 		"u.toml:3: " + noKey,
 		`u.toml:5: there is more on the line than belongs to it`}},
 	{name: "a string that does not end", text: "docindex.path = \"a\nQueue_Len = 0", want: []string{

@@ -27,7 +27,7 @@ func oneOf(words ...string) kind[string] {
 		if slices.Contains(words, s) {
 			return ""
 		}
-		return quoted(s) + " is not a word for it"
+		return quoted(s) + " is none of these"
 	})
 }
 

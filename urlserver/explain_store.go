@@ -73,6 +73,9 @@ func (d *Daemon) explainStored(ctx context.Context, host string, x *engine.Expla
 		x.Reasons = append(x.Reasons, stored...)
 	default:
 		x.Reasons = append(stored, x.Pace)
+		if x.Paused && l.Scheduled > 0 {
+			x.Reasons = append(x.Reasons, explain.Reason{Kind: explain.Paused})
+		}
 	}
 	return true
 }

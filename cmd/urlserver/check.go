@@ -22,8 +22,9 @@ func checkCommand() *cobra.Command {
 		Short: "Check a settings file",
 		Long: "Reads a settings file as serve does and tells all mistakes in it, with line, key and " +
 			"what is allowed.\n" +
-			"Looks for listeners on one port, for files that are not there, and for a crawl log that " +
-			"cannot be written. Exit status 1 if anything is wrong.\n" +
+			"If there are none, it looks for listeners on one port, for files that are not there, and for " +
+			"a crawl log\n" +
+			"that cannot be written. Exit status 1 if anything is wrong.\n" +
 			"Tells which settings differ from their defaults, and where each is from: the file, or the\n" +
 			"environment (URLSERVER_HTTP_LISTEN is http.listen), which goes before the file. Warns of variables\n" +
 			"that name no setting, of tokens that are short, and of secrets in a file that others can read.",
@@ -50,13 +51,17 @@ func checkCommand() *cobra.Command {
 // tellSources prints each setting that the environment sets, or that differs from its default, with
 // where its value is from.
 func tellSources(w io.Writer, cfg configs.Config) {
-	others := 0
-	for _, one := range cfg.Shown() {
+	all, others := cfg.Shown(), 0
+	for _, one := range all {
 		if one.Source == configs.FromDefault || one.Source == configs.FromFile && one.Default {
 			others++
 			continue
 		}
 		fmt.Fprintf(w, "%s = %s, from the %v\n", one.Name, one.Value, one.Source)
+	}
+	if others == len(all) {
+		fmt.Fprintf(w, "all %d settings have their defaults\n", others)
+		return
 	}
 	fmt.Fprintf(w, "%d other settings have their defaults\n", others)
 }

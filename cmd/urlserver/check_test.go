@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"urlserver/configs"
 )
 
 // check lists at most ten mistakes of a kind, and counts the others.
@@ -54,6 +56,8 @@ func TestCheckLooksAround(t *testing.T) {
 // check tells where the values are from that are not the defaults, and warns of variables without
 // a setting.
 func TestCheckTellsSources(t *testing.T) {
+	command(t, "", "check", write(t, "my.toml", "")).want(t, 0, fmt.Sprintf(
+		": no mistakes\nall %d settings have their defaults\n", len(configs.Default().Shown())), "")
 	t.Setenv("URLSERVER_DOCINDEX_BATCH", "9")
 	t.Setenv("URLSERVER_DOCINDEX_KIN", "disk")
 	got := command(t, "", "check", write(t, "my.toml", "Queue_Len = 7\nQueue_Count = 4096\n"))

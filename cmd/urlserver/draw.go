@@ -45,12 +45,12 @@ var keysHelp = []string{
 	"  Enter           why nothing is sent to the host at the cursor now",
 	"  /               search for a host or group",
 	"  Esc             leave the search, or the explanation",
-	"  d g n a s       sort by documents held, gap, next send, at spiders, slot; again: the other way round",
+	"  d g n a s       sort by HELD, GAP, NEXT, ACTIVE, SLOT; again: the other way round",
 	"  space           hold the view, or go on",
 	"  P               pause sending, or resume it; asks first",
 	"  q               quit",
 	"",
-	"LEVEL is what keeps a slot from sending: its site, its address, or its shared network.",
+	"LEVEL is what keeps a slot from sending: its site, address, or shared network.",
 	"",
 	"Any key goes back.",
 }
@@ -258,7 +258,7 @@ func (v *view) foot(width int) (lines []string) {
 	if v.search != "" {
 		text += " (" + v.search + ", esc: all)"
 	}
-	return append(lines, text+"   space: hold   P: pause   q: quit   ?: all keys")
+	return append(lines, text+"   space: hold   P: pause   q: quit   ?: keys")
 }
 
 // printable replaces control characters, which a terminal would execute.

@@ -57,7 +57,7 @@ func (l *level) String() string {
 		return "not known"
 	}
 	text := fmt.Sprintf("%s: gap %g s, %d of %d requests open, next %s", l.Name, l.Gap, l.Open, l.MostOpen,
-		cmp.Or(dated(l.NextSend, roundUp), "any time"))
+		notBefore(l.NextSend))
 	if l.Why != "" {
 		text += "; " + l.Why
 	}
@@ -168,17 +168,20 @@ func (x *explanation) print(out io.Writer) error {
 	fmt.Fprintf(w, "slot\t%s\n", slot)
 	fmt.Fprintf(w, "documents\t%d queued, %d in flight\n", x.Queued, x.InFlight)
 	fmt.Fprintf(w, "last send\t%s\n", cmp.Or(dated(x.LastSend, 0), "none"))
-	fmt.Fprintf(w, "next send\t%s\n", cmp.Or(dated(x.NextSend, roundUp), "any time"))
+	fmt.Fprintf(w, "next send\t%s\n", notBefore(x.NextSend))
 	fmt.Fprintf(w, "gap\t%g s\n", x.Gap)
 	fmt.Fprintf(w, "site\t%s\n", &x.Site)
 	fmt.Fprintf(w, "address\t%s\n", &x.Address)
 	fmt.Fprintf(w, "rule\t%s\n", cmp.Or(x.Rule, "none"))
-	blocked := cmp.Or(dated(x.BlockedUntil, roundUp), "not blocked")
-	if x.BlockedBy == "rule" {
-		blocked = "the settings change"
+	blocked := "no"
+	switch {
+	case x.BlockedBy == "rule":
+		blocked = "until the settings change"
+	case x.BlockedUntil != "":
+		blocked = "until " + dated(x.BlockedUntil, roundUp)
 	}
 	fmt.Fprintf(w, "came back\t%s\n", x.Fetched.String())
-	fmt.Fprintf(w, "blocked until\t%s\n", blocked)
+	fmt.Fprintf(w, "blocked\t%s\n", blocked)
 	state := x.Robots.State
 	if state == robotsUnavailable {
 		state = "the server has none, all is allowed"
@@ -205,4 +208,12 @@ func dated(text string, round time.Duration) string {
 		return text
 	}
 	return t.Add(round).UTC().Format(time.RFC3339)
+}
+
+// notBefore says from when on something may be sent.
+func notBefore(text string) string {
+	if at, err := time.Parse(time.RFC3339, text); text == "" || err == nil && !at.After(time.Now()) {
+		return "any time"
+	}
+	return "not before " + dated(text, roundUp)
 }

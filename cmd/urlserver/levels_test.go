@@ -177,8 +177,8 @@ func TestLevelsElsewhere(t *testing.T) {
 	untilHas(t, "list", get("/api/hosts?text=n0"), `"held_by":"network","why":"`,
 		"the shared network 127.0.1.0/24")
 	untilHas(t, "explain", shell("explain", "slow.test"),
-		"site           slow.test: gap 3600 s, 0 of 1 requests open",
-		"Crawl-delay of its robots.txt", "address        127.0.0.3: gap 0.05 s")
+		"site        slow.test: gap 3600 s, 0 of 1 requests open",
+		"Crawl-delay of its robots.txt", "address     127.0.0.3: gap 0.05 s")
 	untilHas(t, "explain", shell("explain", "calm.test"), "calm.test:", "the address 127.0.0.2 backs off",
 		"f0.test")
 	untilHas(t, "status", shell("status"), "2 hosts for their site, ", " 2 for their shared network",

@@ -23,7 +23,7 @@ func TestOperate(t *testing.T) {
 		"host.test is blocked until 2090-01-02T03:04:05Z\n", "")
 	command(t, "", "explain", "host.test", "--at", at).want(t, 0, "2090-01-02T03:04:05Z", "")
 	command(t, "", "unblock", "host.test", "--at", at).want(t, 0, "host.test is unblocked\n", "")
-	command(t, "", "explain", "host.test", "--at", at).want(t, 0, "not blocked", "")
+	command(t, "", "explain", "host.test", "--at", at).want(t, 0, "\nblocked     no\n", "")
 	command(t, "", "block", "host.test", "--at", at).want(t, 0, "until it is unblocked", "")
 	command(t, "", "explain", "host.test", "--at", at).want(t, 0, "blocked by the operator until ", "")
 	for _, wrong := range [][]string{
@@ -72,6 +72,21 @@ func TestCrawlsByID(t *testing.T) {
 	command(t, "", "crawl", "stop", "c2", "--at", d.at).want(t, 1, "",
 		`2 crawls are called "c2"; say which with --app and --spider`)
 	command(t, "", "crawl", "stop", "c2", "--app", "otherapp", "--at", d.at).want(t, 0, `"total_purged":1,`, "")
+}
+
+// While sending is paused explain says so, also of a host whose documents are all in the doc index.
+func TestExplainPaused(t *testing.T) {
+	d := startDaemon(t, settings(t, ""))
+	command(t, "", "delay", "127.0.0.1", "1h", "--at", d.at).want(t, 0, "at least 1h", "")
+	command(t, "http://127.0.0.1/1\nhttp://127.0.0.1/2\n", "put", "--at", d.at, "-").want(t, 0, `"new":2`, "")
+	sp := dialSpider(t, d.spiders)
+	fmt.Fprintln(sp.conn, sp.next()[0], "DONE 200")
+	const wait = "1 of its documents wait in the doc index"
+	d.explains("127.0.0.1", wait)
+	command(t, "", "pause", "--at", d.at).want(t, 0, "sending is paused\n", "")
+	got := command(t, "", "explain", "127.0.0.1", "--at", d.at)
+	got.want(t, 0, wait, "")
+	got.want(t, 0, "; sending is paused by the operator; urlserver resume ends that\n", "")
 }
 
 // A crawl of put is shown and stopped by its ID, with a scope or without, and is then shown as stopped

@@ -87,10 +87,10 @@ func TestExplain(t *testing.T) {
 	command(t, "http://127.0.0.1/a\n", "put", "--at", d.at, "-").want(t, 0, `{"new":1,`, "")
 	sp.next()
 	got := command(t, "", "explain", "--at", d.at, "127.0.0.1")
-	for _, want := range []string{"127.0.0.1:     all its documents are at spiders (1)\n",
-		"group          127.0.0.1\n",
-		"documents      0 queued, 1 in flight\n", "gap            0.001 s\n",
-		"blocked until  not blocked\n", "robots.txt     disabled, fetched never"} {
+	for _, want := range []string{"127.0.0.1:  all its documents are at spiders (1)\n",
+		"group       127.0.0.1\n",
+		"documents   0 queued, 1 in flight\n", "gap         0.001 s\n",
+		"blocked     no\n", "robots.txt  disabled, fetched never"} {
 		got.want(t, 0, want, "")
 	}
 	got = command(t, "", "explain", "--json", "--at", d.at, "127.0.0.1")
@@ -110,7 +110,7 @@ func TestExplainNamesTheRule(t *testing.T) {
 	command(t, "http://127.1.0.1/a\n", "put", "--at", d.at, "-").want(t, 0, `{"new":1,`, "")
 	dialSpider(t, d.spiders).next()
 	got := command(t, "", "explain", "--at", d.at, "127.1.0.1")
-	got.want(t, 0, "group          few\n", "")
+	got.want(t, 0, "group       few\n", "")
 	got.want(t, 0, "[[rules]] 1 (127.1.0.0/30)\n", "")
 }
 
@@ -150,7 +150,7 @@ func TestExplainOfALentHost(t *testing.T) {
 			got.want(t, 0, host+":", "")
 			got.want(t, 0, "1 of its documents are out, but not here: 1 with daemons that took them as "+
 				"candidates over HTTP", "")
-			got.want(t, 0, "documents      0 queued, 0 in flight\n", "")
+			got.want(t, 0, "documents   0 queued, 0 in flight\n", "")
 			return
 		}
 	}

@@ -59,7 +59,7 @@ func TestSitemapsOfRobots(t *testing.T) {
 				t.Errorf("/api/hosts: %s; want the sitemaps", got)
 			}
 			command(t, "", "explain", "127.0.0.2", "--at", d.at).want(t, 0,
-				"\nsitemap        "+inside+"\nsitemap        "+outside+"\n", "")
+				"\nsitemap     "+inside+"\nsitemap     "+outside+"\n", "")
 		})
 	}
 }

@@ -76,9 +76,9 @@ func TestStatusShowsWhatCameBack(t *testing.T) {
 func TestExplainShowsWhatCameBack(t *testing.T) {
 	for _, c := range []struct{ fetched, want string }{
 		{fetched: `{"2xx":0,"last_status":null,"last_error":"","last_error_at":null,"mean_fetch_s":null}`,
-			want: "came back      nothing yet\n"},
+			want: "came back   nothing yet\n"},
 		{fetched: `{"2xx":3,"4xx":1,"dns":0,"last_status":404,"last_error":"status 404","last_error_at":"2026-01-01T00:00:00Z","mean_fetch_s":0.25}`,
-			want: "came back      3 2xx, 1 4xx; a fetch took 0.25 s; last failure: status 404, at " +
+			want: "came back   3 2xx, 1 4xx; a fetch took 0.25 s; last failure: status 404, at " +
 				"2026-01-01T00:00:00Z\n"},
 	} {
 		mux := http.NewServeMux()
@@ -89,7 +89,7 @@ func TestExplainShowsWhatCameBack(t *testing.T) {
 		t.Cleanup(s.Close)
 		shown := command(t, "", "explain", "a.test", "--at", s.URL)
 		shown.want(t, 0, c.want, "")
-		shown.want(t, 0, "blocked until  the settings change\n", "")
+		shown.want(t, 0, "blocked     until the settings change\n", "")
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 type Explanation struct {
 	hostslots.HostView
 	Now        time.Duration      // when this was true
+	Paused     bool               // the operator has paused sending
 	Robots     robots.Entry       // of its origin that was asked first
 	Sitemaps   []string           // that the robots.txt of its origins name
 	CrawlWait  bool               // its robots.txt is being fetched
@@ -46,12 +47,12 @@ func (x *Explanation) Is(kind explain.Kind) bool {
 func (e *Engine) Explain(name []byte) (x Explanation, known bool) {
 	id := e.slots.FindHost(name)
 	if id == 0 {
-		x.Slot, x.Now = -1, e.now
+		x.Slot, x.Now, x.Paused = -1, e.now, e.sending.paused
 		e.applyTo(&x, name)
 		x.Unasked = e.unasked(&x, x.Limits.Block)
 		return x, false
 	}
-	x = Explanation{HostView: e.slots.Host(id).View(), Now: e.now}
+	x = Explanation{HostView: e.slots.Host(id).View(), Now: e.now, Paused: e.sending.paused}
 	counters := e.outcomes.byHost.look(id, e.slots.Host(id).Hash())
 	x.Fetched = counters.view()
 	e.slots.Host(id).Origins(func(o uint32) { x.Robots = e.robots.entry(o).Entry })

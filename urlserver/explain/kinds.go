@@ -132,7 +132,7 @@ var words = [kinds]string{
 	BlockedByOperator: "blocked by the operator until {until}",
 	BlockedByRule:     "blocked by {by}",
 	Stopping:          "the daemon is stopping",
-	Paused:            "sending is paused by the operator (POST /api/resume goes on)",
+	Paused:            "sending is paused by the operator; urlserver resume ends that",
 	OutcomesFull: "outcomes cannot be delivered to the doc index and docindex.outcomes_max is reached: " +
 		"sending waits",
 
