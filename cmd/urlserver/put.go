@@ -61,11 +61,11 @@ func putCommand() *cobra.Command {
 			"lines could be sent.\n" +
 			"What is known already stays as it is, so the same file may be put again. What zstd or gzip " +
 			"has packed is unpacked.\n\n" +
-			"The flags --domain to --same-site bound the crawl: they set its scope, in place of the one " +
-			"that it had, which holds\n" +
-			"for the links on its pages, too. Without --crawl the crawl gets a name that follows from " +
-			"the scope. A URL that is not\n" +
-			"in scope counts as out_of_scope.",
+			"The flags --deny, --depth, --domain, --host, --max-pages and --same-site set the crawl's " +
+			"scope, in place of the one that\n" +
+			"it had. The scope holds for the links on its pages, too. Without --crawl the crawl's ID follows " +
+			"from the scope. A URL\n" +
+			"that is not in scope counts as out_of_scope.",
 		Example: "  echo https://example.org/ | urlserver put --same-site -\n" +
 			"  urlserver put --crawl docs --domain example.org --depth 3 --deny /calendar/ urls.txt\n" +
 			"  urlserver put --at 10.0.0.5:8080 urls.txt.gz",
