@@ -26,6 +26,7 @@ type robotsState struct {
 	used    bool          // a document was sent since
 	misses  int           // in a row: fetches that nobody answered
 	missing time.Duration // since the first of them
+	noted   bool          // the index keeps a note of the last file
 }
 
 type robotsKind uint8
@@ -69,6 +70,9 @@ func (o *oracle) fetch(id uint32, url string, addr netip.Addr) {
 			o.wrong(RuleRobots, "fetch %d goes on to %s after its end", id, url)
 		}
 		t = &robotsFetch{origin: o.origin(url), url: url}
+		if s := &t.origin.robotsState; s.noted && (s.state == read || s.state == absent) && o.now < s.until-noteAge {
+			o.wrong(RuleNotes, "fetch %d of %s, of which a note is in force until %v", id, url, s.until)
+		}
 		o.abandoned(t.origin)
 		o.superseded(t.origin)
 		t.host, t.origin.lastFetch = t.origin.host, id
@@ -104,6 +108,12 @@ func (o *oracle) fetched(id uint32, a robotsAnswer) {
 	}
 	o.closed(last, to)
 }
+
+// noteAge is how much older than it is a note may count: its time is in whole seconds.
+const noteAge = time.Second
+
+// noted records that the index keeps a note of what the robots.txt of an origin has just said.
+func (o *oracle) noted(origin string) { o.origin(origin + "/").noted = true }
 
 // asks reports whether a request is open.
 func (t *robotsFetch) asks() bool { return t.to.site != nil }

@@ -52,6 +52,7 @@ const (
 	RuleServed        Rule = "a host without trouble is served soon, whatever others do"
 	RulePatience      Rule = "no document ends that a patient crawler would have fetched"
 	RuleIdle          Rule = "no work without cause"
+	RuleNotes         Rule = "a robots.txt is not asked for while a note of it is in force"
 	RuleMemory        Rule = "the rules of all robots.txt stay within robots.memory"
 	RuleScope         Rule = "nothing is taken or sent that a scope refuses"
 	RuleScopeLost     Rule = "what a scope has is not lost"

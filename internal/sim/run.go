@@ -42,6 +42,7 @@ type run struct {
 
 	names   names
 	index   docIndex
+	notes   notes
 	outbox  *outbox
 	spiders []*spider
 	conns   map[uint32]*conn
@@ -75,10 +76,11 @@ func newRun(sc Scenario) *run {
 		sc: &sc, rng: rand.New(rand.NewPCG(sc.Seed, 3)), world: newWorld(&sc), stalls: sc.Trouble.Stall > 0,
 		start:  time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 		oracle: newOracle(limitsOf(sc.Config, sc.Exact), sc.Documents), conns: map[uint32]*conn{},
+		notes: notes{},
 	}
 	r.oracle.unseen = r.stalls
 	r.engine = engine.New(sc.Config, engine.Options{Cached: r.cached, ForNow: isForNow, Down: isDown,
-		Generation: uint32(sc.Seed), Exact: sc.Exact})
+		Generation: uint32(sc.Seed), Exact: sc.Exact, Notes: sc.Notes})
 	c := &sc.Config.Robots
 	r.policy = robots.Policy{Agent: c.UserAgent, TTL: c.TTL, ErrorTTL: c.ErrorTTL, MaxCrawlDelay: c.MaxCrawlDelay}
 	r.names = names{known: make([]answer, sc.Hosts)}

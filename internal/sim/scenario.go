@@ -29,6 +29,7 @@ type Scenario struct {
 	// documents may have payloads, and some spiders say PAYLOAD
 	Payloads bool
 	Puts     float64 // share of documents that spiders put
+	Notes    bool    // the index keeps notes of robots.txt
 	Crawls   int     // each with a scope, which changes; documents are links of others. 0: there are none
 	Stop     bool    // the daemon is stopped at Heal; else the run goes on until all documents have ended
 
@@ -103,7 +104,9 @@ func Kinds() []string {
 
 // accidental returns the kinds in which some hosts or spiders have trouble and the oracle checks
 // that the other hosts are served soon.
-func accidental() []string { return []string{"zones", "robots", "spiders", "accidents", "neighbours"} }
+func accidental() []string {
+	return []string{"zones", "robots", "notes", "spiders", "accidents", "neighbours"}
+}
 
 // mixed returns a little of every trouble.
 func mixed() Trouble {
@@ -231,6 +234,12 @@ func (sc *Scenario) shape(big, bigHosts int) error {
 		t.Hanging, t.Huge, t.Costly, t.Detours = 0.7, 0.01, 0.01, 0.05
 		c.Robots.Memory = 1 << 20
 		c.Rules = sc.blockRules()
+	case "notes":
+		sc.Hosts = sc.Documents / 4
+		sc.accidents()
+		sc.Uneven, sc.Notes = false, true
+		t.Robots, t.CrawlDelay, t.Huge = 0.3, 10, 0.02
+		c.Robots.Memory, c.Robots.TTL = 1<<20, 10*time.Minute
 	case "spiders":
 		sc.accidents()
 		t.Poison, t.Endless, t.ShortLived, t.Sluggish, t.Mute, t.Suspend, t.Crash = 5, 5, 0.2, 0.2, 0.2,

@@ -17,7 +17,7 @@ const (
 
 // work counts what the engine emitted in a step.
 type work struct {
-	Outcomes, Returns, Fetches, Writes, Lookups, Asks int
+	Outcomes, Returns, Fetches, Writes, Lookups, Asks, Notes int
 }
 
 // step steps the engine until it has nothing more to do now.
@@ -76,6 +76,10 @@ func (r *run) flush() {
 		r.oracle.returned(string(out.Returns.At(i).DocID))
 		r.index.returned(out.Returns.At(i))
 	}
+	r.keepNotes(out.Learned) // first: a request may be for what was learned before it
+	for _, q := range out.NoteRequests {
+		r.findNote(q)
+	}
 	for _, f := range out.Fetches {
 		r.fetch(f)
 	}
@@ -98,9 +102,11 @@ func (r *run) flush() {
 	r.outbox.setBackpressure()
 	r.did.Returns += out.Returns.Len()
 	r.did.Fetches += len(out.Fetches)
+	r.did.Notes += len(out.NoteRequests)
 	r.did.Lookups += len(out.Lookups)
 	out.Outcomes.Reset()
 	out.Returns.Reset()
+	out.Learned, out.NoteRequests = out.Learned[:0], out.NoteRequests[:0]
 	out.Fetches, out.Dirty, out.Drop, out.Lookups, out.Ask = out.Fetches[:0], out.Dirty[:0], out.Drop[:0],
 		out.Lookups[:0], nil
 }

@@ -30,6 +30,8 @@ const (
 	faultHangUp           // a spider is not hung up on after a time-out
 	faultIntake           // documents of names that fail count against the intake of others
 	faultStay             // a host is not looked up again while it has documents
+	faultNotes            // notes of robots.txt are not looked for
+	faultNoteAge          // notes of robots.txt count as new
 	faultMemory           // rules of robots.txt are not dropped
 	faultVerdict          // the engine makes costly verdicts itself
 	faultCharge           // costly verdicts are not charged

@@ -30,6 +30,8 @@ const (
 	FaultChoice     = faultChoice
 	FaultPlaces     = faultPlaces
 	FaultOnce       = faultOnce
+	FaultNotes      = faultNotes
+	FaultNoteAge    = faultNoteAge
 	FaultGiveUp     = faultGiveUp
 	FaultBlame      = faultBlame
 	FaultHangUp     = faultHangUp

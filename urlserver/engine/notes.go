@@ -7,7 +7,7 @@ import (
 )
 
 // The doc index keeps notes of each robots.txt and of each address that backs off, in a bounded
-// cache. Before a robots.txt is fetched of which nothing is in memory, the engine looks for its
+// cache. Before a robots.txt is fetched whose rules are not in memory, the engine looks for its
 // note (Out.NoteRequests). So a host that was forgotten, or that was known before a restart, costs no
 // request while the answer is in force. An older answer gives the Crawl-delay under which the next
 // one is fetched, and its rules stay in force if that fails (RFC 9309, section 2.3.1.4).
@@ -33,9 +33,8 @@ type Learned struct {
 // or from the origin itself.
 func (e *Engine) obtainRobots(origin uint32) {
 	entry := e.robots.entry(origin)
-	_, known := entry.FetchedAt()
-	dropped := known && entry.Rules() == nil && entry.Fresh(e.now)
-	if !e.opt.Notes || known && !dropped {
+	known := entry.Rules() != nil && !entry.Unreachable()
+	if !e.opt.Notes || known || faulty(faultNotes) {
 		e.startFetch(origin)
 		return
 	}
@@ -54,14 +53,20 @@ func (e *Engine) NoteFound(r *NoteRequest, resp robots.Response, at time.Time, f
 	defer e.slots.Host(host).Unpin()
 	if found && r.Agent == e.cfg.Robots.UserAgent {
 		// A clock that was set back makes no answer newer than now.
-		e.applyRobots(r.origin, resp, r.urls, e.now-max(0, e.wall.Sub(at)))
+		age := max(0, e.wall.Sub(at))
+		if faulty(faultNoteAge) {
+			age = 0
+		}
+		failures := e.robots.entry(r.origin).failures
+		e.applyRobots(r.origin, resp, r.urls, e.now-age)
 		e.updateCrawlDelay(host)
-		if entry := e.robots.entry(r.origin); entry.Fresh(e.now) {
+		entry := e.robots.entry(r.origin)
+		entry.failures = failures
+		if entry.fromNote = true; entry.Fresh(e.now) {
 			e.stats.RobotsFound++
 			e.slots.SetRobotsPending(e.now, r.origin, false)
 			return
 		}
-		e.robots.entry(r.origin).unused = false
 	}
 	e.startFetch(r.origin)
 }

@@ -57,6 +57,7 @@ type origin struct {
 	robots.Entry
 	cachedRules
 	unused   bool   // no document was judged by the entry yet
+	fromNote bool   // the entry was read from a note: it counts only while it is in force
 	failures int    // fetches in a row without an answer
 	agent    uint32 // the robotsFetches.agent that it was read for
 }

@@ -207,9 +207,9 @@ func (e *Engine) applyRobots(id uint32, final robots.Response, urls [][]byte, at
 	e.robots.cacheRules(id)
 }
 
-// usable reports whether the entry may be used for a document now. Each answer may be used once,
-// however old: if a group may be requested more rarely than its robots.txt expires, only
+// usable reports whether the entry may be used for a document now. Each answer to a request may be
+// used once, however old: if a group may be requested more rarely than its robots.txt expires, only
 // robots.txt would be fetched otherwise.
 func (o *origin) usable(now time.Duration) bool {
-	return o.unused || o.Fresh(now) || faulty(faultOld) && o.Rules() != nil
+	return o.unused && !o.fromNote || o.Fresh(now) || faulty(faultOld) && o.Rules() != nil
 }
