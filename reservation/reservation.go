@@ -33,7 +33,10 @@
 //
 // SetAlias takes effect at once. Live leases stay valid under their tokens. Until they end, nobody
 // else can lease a host of the former or the new set. The latest next-request time of these hosts
-// applies to all of them.
+// applies to all of them: of a lease that was released, what the release said; of a lease that was
+// lost, its end plus the penalty. These times do not add up, however often the alias changes. After a
+// lost lease the hosts are free from the later of that time and the first pass of the janitor after
+// the last lease has ended, so at most one period of the janitor late, as without an alias.
 package reservation
 
 import (

@@ -111,6 +111,31 @@ func testAliasSplit(r *rig) {
 	r.refused("c.test")
 }
 
+// testAliasLost changes an alias under two leases and loses them. All hosts come free together, by the
+// later lease, and one sweep after it is enough, however late it comes.
+func testAliasLost(r *rig) {
+	for i, late := range []time.Duration{0, Penalty / 2, 2 * Penalty} {
+		a, b, c := fmt.Sprintf("a%d.test", i), fmt.Sprintf("b%d.test", i), fmt.Sprintf("c%d.test", i)
+		r.add(a, b, c)
+		r.try(a)
+		r.Advance(lease / 2)
+		last := r.try(b).LeaseEnd
+		r.alias("it", a, b, c)
+		r.alias("it", b, c)
+		r.pass(lease / 2) // the lease of a ends, that of b goes on
+		r.refused(a, b, c)
+		r.pass(last.Sub(r.Now()) + late)
+		if wait := last.Add(Penalty).Sub(r.Now()); wait > 0 {
+			r.Advance(wait - time.Millisecond)
+			r.refused(a, b, c)
+			r.Advance(time.Millisecond)
+		}
+		r.release(r.try(a), 0)
+		r.release(r.try(c), 0)
+		r.release(r.try(b), 0)
+	}
+}
+
 func (r *rig) join(alias string, hosts []string, want ...string) {
 	r.Helper()
 	if got, err := r.JoinAlias(r.Context(), alias, hosts); err != nil || !slices.Equal(got, want) {

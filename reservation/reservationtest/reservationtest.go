@@ -40,6 +40,7 @@ func Run(t *testing.T, open func(t *testing.T) Bench) {
 		"aliases":                       testAliases,
 		"aliases change while busy":     testAliasWhileBusy,
 		"aliases split":                 testAliasSplit,
+		"alias of lost leases":          testAliasLost,
 		"hosts join an alias":           testJoin,
 		"hosts join it at once":         testJoinAtOnce,
 		"released for a time":           testAfter,
