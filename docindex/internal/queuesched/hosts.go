@@ -306,6 +306,9 @@ func (d *Scheduler) CountBack(id uint32, name []byte, consumer Consumer, now int
 			}
 			d.refreshHost(no, now)
 			d.hosts.release(no, now)
+			if q.flags&anyHost == 0 {
+				return // it is one of the host's queues
+			}
 		}
 	}
 	d.Refresh(id, now)
