@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math"
 	"strconv"
+
+	"urlserver/internal/w3cdate"
 )
 
 // EncodeMetadata returns metadata in the form that stores keep: a JSON object with sorted keys, or
@@ -34,9 +36,25 @@ func DecodeMetadata(text []byte) (m map[string][]string) {
 const (
 	UniqueKey = "unique"
 	DepthKey  = "depth"
-	// ViaKey is the metadata key for Via in puts.
-	ViaKey = "via"
 )
+
+// Metadata of URLs that were found: where, and when they changed.
+const (
+	ViaKey     = "via"
+	LastModKey = "lastmod"
+)
+
+// FoundIn returns the via and the lastmod in the metadata of a URL that was found: their first
+// values. A lastmod that is no date as sitemaps have it says nothing.
+func FoundIn(m map[string][]string) (via []byte, lastMod int64) {
+	if text := first(m[ViaKey]); text != "" {
+		via = []byte(text)
+	}
+	if at, ok := w3cdate.Parse(first(m[LastModKey])); ok {
+		lastMod = max(0, at.Unix())
+	}
+	return via, lastMod
+}
 
 // IdentityIn returns the unique and the depth in metadata: their first values. A depth that is no
 // number is 0, and one beyond 16 bits becomes the nearest one within.

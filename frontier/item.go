@@ -137,8 +137,8 @@ func (it *item) addTo(p *docindex.Puts) error {
 		m := lists(info.Metadata)
 		put.Metadata, put.Priority = docindex.EncodeMetadata(m), docindex.PriorityOf(m)
 		put.Unique, put.Depth = docindex.IdentityIn(m)
-		if via := m[docindex.ViaKey]; !it.known && len(via) > 0 {
-			put.Via = view(via[0])
+		if !it.known {
+			put.Via, put.LastMod = docindex.FoundIn(m)
 		}
 	}
 	return p.AddExact(put, docindex.HostOf(put.URL))
