@@ -57,6 +57,8 @@ const (
 // Puts holds checked URLs to be stored, in one growing buffer. The zero value is ready. It is not
 // safe for concurrent use.
 type Puts struct {
+	Kept bool // an index had them before: no scope of a crawl refuses them
+
 	buf   []byte
 	items []item
 }

@@ -29,6 +29,9 @@ const (
 	payloadKey = "urlserver.payload"
 )
 
+// crawlWord is what is set by the line of a crawl's settings.
+const crawlWord = "crawl"
+
 var settingWords = [...]string{
 	docindex.SetDelay: "delay", docindex.SetBlock: "block", docindex.SetLimit: "limit", docindex.SetActive: "active",
 }
@@ -113,6 +116,12 @@ func appendSetting(dst []byte, s *docindex.Setting) []byte {
 	}
 	dst = appendNumber(append(dst, `,"value":`...), s.Value)
 	return append(dst, "}\n"...)
+}
+
+// appendCrawlSettings appends the line of a crawl's settings, which are JSON.
+func appendCrawlSettings(dst []byte, crawl string, text []byte) []byte {
+	dst = appendCrawl(append(dst, `{"set":"`+crawlWord+`",`...), []byte(crawl))
+	return append(append(append(dst, `,"settings":`...), text...), "}\n"...)
 }
 
 // appendEnd appends the last line, which has the number of URLs before it.

@@ -14,12 +14,14 @@ type Source interface {
 	Settings(ctx context.Context, visit func(*docindex.Setting) bool) error
 	Crawls(ctx context.Context) ([]string, error)
 	List(ctx context.Context, s docindex.Scope, visit func(*docindex.Document) bool) error
+	CrawlSettings(ctx context.Context, since uint64, visit func(crawl string, text []byte)) (uint64, error)
 }
 
 // Target is what [Read] uses of a doc index.
 type Target interface {
 	Set(ctx context.Context, s docindex.Setting) error
 	Put(ctx context.Context, p *docindex.Puts) (docindex.PutResult, error)
+	SetCrawlSettings(ctx context.Context, crawl string, text []byte) error
 }
 
 // Store is both.

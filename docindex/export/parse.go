@@ -18,10 +18,13 @@ import (
 	"urlserver/protocol"
 )
 
-// entry is a line: a URL to put, or a setting, or neither: the end.
+// entry is a line: a URL to put, a setting, the settings of a crawl, or none of these: the end.
 type entry struct {
 	put     docindex.Put // its URL is empty if the line is not of a URL
 	setting *docindex.Setting
+
+	crawl    string // of settings
+	settings []byte // of a crawl; empty if the line is not of them
 }
 
 // parse parses a line.
@@ -32,8 +35,8 @@ func parse(line []byte) (entry, error) {
 		put, err := putOf(&in)
 		return entry{put: put}, err
 	}
-	if s, ours, err := parseSetting(line); ours || err != nil {
-		return entry{setting: s}, err
+	if e, ours, err := parseSetting(line); ours || err != nil {
+		return e, err
 	}
 	return entry{}, fmt.Errorf("neither a URLItem nor a setting: %.200s", plain(bad))
 }
@@ -127,40 +130,63 @@ type settingLine struct {
 	CrawlID string
 	Value   json.Number
 	End     *json.Number
+
+	Settings json.RawMessage // of a crawl
 }
 
 // parseSetting parses the line of a setting, or the end, which has none. ours is false if the line
 // is neither.
-func parseSetting(line []byte) (s *docindex.Setting, ours bool, err error) {
+func parseSetting(line []byte) (e entry, ours bool, err error) {
 	var in settingLine
 	loose := json.Unmarshal(line, &in)
 	if in.End != nil && loose == nil {
-		return nil, true, nil
+		return e, true, nil
 	}
 	if in.Set == nil {
-		return nil, false, nil
+		return e, false, nil
 	}
 	strict := json.NewDecoder(bytes.NewReader(line))
 	strict.DisallowUnknownFields()
 	if err := strict.Decode(&in); err != nil {
-		return nil, true, fmt.Errorf("setting: %w", err)
+		return e, true, fmt.Errorf("setting: %w", err)
 	}
+	if *in.Set == crawlWord {
+		e, err = in.ofCrawl()
+		return e, true, err
+	}
+	e.setting, err = in.ofQueues()
+	return e, true, err
+}
+
+// ofCrawl returns the settings of a crawl.
+func (in *settingLine) ofCrawl() (e entry, err error) {
+	switch {
+	case in.CrawlID == "" || len(in.Settings) == 0:
+		return e, errors.New("set crawl: crawlID and settings are wanted")
+	case len(in.CrawlID) > docindex.MaxExtra:
+		return e, fmt.Errorf("crawlID has more than %d bytes", docindex.MaxExtra)
+	}
+	return entry{crawl: in.CrawlID, settings: in.Settings}, nil
+}
+
+// ofQueues returns a setting of a queue, of a host, or of all.
+func (in *settingLine) ofQueues() (s *docindex.Setting, err error) {
 	which := slices.Index(settingWords[:], *in.Set)
 	if which < 0 {
-		return nil, true, fmt.Errorf("set %.50q: there are %s", *in.Set, strings.Join(settingWords[:], ", "))
+		return nil, fmt.Errorf("set %.50q: there are %s, %s", *in.Set, strings.Join(settingWords[:], ", "), crawlWord)
 	}
 	s = &docindex.Setting{Kind: docindex.SettingKind(which)}
 	s.Key, s.Crawl = []byte(in.Key), crawlOf(in.CrawlID)
 	if in.Host != "" {
 		if len(s.Key)+len(s.Crawl) > 0 {
-			return nil, true, errors.New("host stands beside key or crawlID: it is for all of them")
+			return nil, errors.New("host stands beside key or crawlID: it is for all of them")
 		}
 		s.Key, s.Host = []byte(in.Host), true
 	}
 	if s.Value, err = strconv.ParseUint(in.Value.String(), 10, 64); err != nil {
-		return nil, true, fmt.Errorf("value %.50q: it has to be an integer of 64 bits, not negative", in.Value)
+		return nil, fmt.Errorf("value %.50q: it has to be an integer of 64 bits, not negative", in.Value)
 	}
-	return s, true, checkScope(s)
+	return s, checkScope(s)
 }
 
 func checkScope(s *docindex.Setting) error {

@@ -32,6 +32,7 @@ type Result struct {
 // says.
 func Read(ctx context.Context, store Target, body io.Reader) (Result, error) {
 	r := reader{store: store, res: Result{Errors: []string{}}}
+	r.puts.Kept = true
 	in := ndjson.NewReader(body, maxLine)
 	for {
 		line, err := in.Next()
@@ -86,6 +87,10 @@ func (r *reader) add(ctx context.Context, number int, line []byte) {
 		if err = r.store.Set(ctx, *e.setting); err == nil {
 			r.res.Settings++
 		}
+	case err == nil && len(e.settings) > 0:
+		if err = r.store.SetCrawlSettings(ctx, e.crawl, e.settings); err == nil {
+			r.res.Settings++
+		}
 	case err == nil && len(e.put.URL) > 0:
 		if err = r.puts.AddExact(e.put, docindex.HostOf(e.put.URL)); err == nil {
 			r.number = append(r.number, number)
@@ -127,7 +132,7 @@ func (r *reader) flush(ctx context.Context) error {
 // renumber puts refused URLs again without their DOC_IDs, if those are numbers as stores give them,
 // or of a form that only this store may give.
 func (r *reader) renumber(ctx context.Context, refused []docindex.Refusal) error {
-	var again docindex.Puts
+	again := docindex.Puts{Kept: true}
 	var number []int
 	for _, one := range refused {
 		put, host := r.puts.At(one.Index)

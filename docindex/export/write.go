@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 
 	"urlserver/docindex"
@@ -17,6 +18,9 @@ func Write(ctx context.Context, store Source, to io.Writer) error {
 	err := store.Settings(ctx, func(s *docindex.Setting) bool {
 		return w.write(appendSetting(w.line[:0], s))
 	})
+	if err == nil {
+		err = w.crawlSettings(ctx, store)
+	}
 	var crawls []string
 	if err == nil {
 		crawls, err = store.Crawls(ctx)
@@ -45,6 +49,16 @@ type writer struct {
 	line []byte
 	urls uint64
 	err  error
+}
+
+// crawlSettings writes the settings of crawls, by their IDs.
+func (w *writer) crawlSettings(ctx context.Context, store Source) error {
+	texts := map[string]string{}
+	_, err := store.CrawlSettings(ctx, 0, func(crawl string, text []byte) { texts[crawl] = string(text) })
+	for _, crawl := range slices.Sorted(maps.Keys(texts)) {
+		w.write(appendCrawlSettings(w.line[:0], crawl, []byte(texts[crawl])))
+	}
+	return err
 }
 
 func (w *writer) write(line []byte) (ok bool) {

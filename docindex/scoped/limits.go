@@ -189,6 +189,17 @@ func (s *Store) recount(crawl []byte) {
 	}
 }
 
+// recountAll forgets the numbers of all crawls' documents.
+func (s *Store) recountAll() {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, c := range s.crawls {
+		if c.limited() {
+			c.tally.forget()
+		}
+	}
+}
+
 func (t *tally) forget() {
 	t.mu.Lock()
 	t.counted, t.domains = false, nil

@@ -16,9 +16,14 @@ import (
 // A URL with Via belongs to the crawl and the owner of that document, and is one link deeper. A URL
 // without a unique gets one where query parameters do not count for what it is known by. A known URL
 // with a LastMod after its last fetch goes out now, as far as the lastmod of its host is believed.
+//
+// What an index had before is taken whatever the scope says, and looked at before it is handed out.
 func (s *Store) Put(ctx context.Context, p *docindex.Puts) (res docindex.PutResult, err error) {
 	if err := s.ready(ctx); err != nil {
 		return res, err
+	}
+	if p.Kept {
+		defer s.recountAll()
 	}
 	if p.HasVia() {
 		if ends := partsOf(p); len(ends) > 1 {
@@ -103,8 +108,11 @@ type batch struct {
 	asked    bool // name and last are set
 }
 
-// crawl returns the crawl of a URL.
+// crawl returns the crawl of a URL, or nil if no scope may refuse it.
 func (b *batch) crawl(id []byte) *crawl {
+	if b.p.Kept {
+		return nil
+	}
 	if !b.asked || b.name != string(id) {
 		b.name, b.last, b.asked = string(id), b.s.find(id), true
 	}

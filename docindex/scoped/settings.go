@@ -3,6 +3,7 @@ package scoped
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -96,6 +97,25 @@ func (s *Store) Widen(ctx context.Context, id string, add func(scope.Scope, bool
 		is.Submitted = true
 		is.Scope, err = add(is.Scope, s.find([]byte(id)) != nil)
 		return false, err
+	})
+}
+
+// TakeSettings takes the settings that another index kept of a crawl ID, as CrawlSettings returns
+// them. A crawl that has settings keeps its own. What is stored of it is looked at again, as after a
+// change.
+func (s *Store) TakeSettings(ctx context.Context, id string, text []byte) error {
+	if err := s.ready(ctx); err != nil || s.find([]byte(id)) != nil {
+		return err
+	}
+	return s.change(ctx, id, func(now *Settings) (remove bool, err error) {
+		if s.find([]byte(id)) != nil {
+			return false, nil
+		}
+		if err := json.Unmarshal(text, now); err != nil {
+			return false, fmt.Errorf("settings of a crawl: %w", err)
+		}
+		now.Changed, now.Review = true, true
+		return false, nil
 	})
 }
 

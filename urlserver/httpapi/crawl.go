@@ -18,6 +18,21 @@ import (
 type Scopes interface {
 	Crawl(ctx context.Context, id string) (scoped.Info, error)
 	SetCrawl(ctx context.Context, id string, to scoped.Change) error
+	TakeSettings(ctx context.Context, id string, text []byte) error
+}
+
+// dumped is a store as exports read it and imports fill it.
+type dumped struct {
+	Store
+	scopes Scopes // nil: the index keeps none
+}
+
+// SetCrawlSettings implements [export.Target].
+func (d dumped) SetCrawlSettings(ctx context.Context, id string, text []byte) error {
+	if d.scopes == nil {
+		return d.Store.SetCrawlSettings(ctx, id, text)
+	}
+	return d.scopes.TakeSettings(ctx, id, text)
 }
 
 // crawlReply is the reply of /api/crawls/{crawl}.

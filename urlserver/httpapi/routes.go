@@ -77,7 +77,7 @@ func (s *Server) docIndex() http.Handler {
 		candidates.ServeHTTP(w, r)
 	})
 	mux.Handle("/docindex/outcomes", s.limitBodies(inner))
-	mux.Handle("/docindex/dump", export.Handler(s.store))
+	mux.Handle("/docindex/dump", export.Handler(dumped{s.store, s.scopes}))
 	mux.Handle("/", inner)
 	return mux
 }
