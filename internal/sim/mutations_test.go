@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"urlserver/docindex/memory"
 	"urlserver/docindex/scoped"
 	"urlserver/hostslots"
 	"urlserver/urlserver/engine"
@@ -188,6 +189,9 @@ func scopeMutations() (all []mutation) {
 		{name: "a wider scope schedules nothing", set: fault(&scoped.Fault, scoped.FaultAgain),
 			want: []Rule{RuleScopeLost}},
 		{name: "ends that come late count", set: fault(&scoped.Fault, scoped.FaultLate), want: []Rule{RuleScopeLost}},
+		{name: "no domain waits", set: fault(memory.Fault, memory.FaultBudget), want: []Rule{RuleBudget}},
+		{name: "rounds do not grow", set: fault(memory.Fault, memory.FaultStretch), want: []Rule{RuleBudget}},
+		{name: "waits are too short", set: fault(memory.Fault, memory.FaultEarly), want: []Rule{RuleBudget}},
 		{name: "two ends of a document", set: fault(&scoped.Fault, scoped.FaultTwice), want: []Rule{RuleOutcome}},
 	} {
 		m.kind = "scopes"
@@ -245,6 +249,7 @@ func (b mutation) check(t *testing.T, run func(seed uint64) error) {
 	t.Run(b.name, func(t *testing.T) {
 		defer func() {
 			hostslots.Fault, engine.Fault, scoped.Fault = hostslots.FaultNone, engine.FaultNone, scoped.FaultNone
+			*memory.Fault = memory.FaultNone
 		}()
 		b.set()
 		complaint(t, b.want, run)

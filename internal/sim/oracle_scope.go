@@ -23,6 +23,7 @@ type crawlViews struct {
 }
 
 type crawlView struct {
+	budget    budgetView
 	scope     scopeView
 	stopped   bool
 	isOver    bool           // the daemon has had the time to notice that scope.Until has passed
@@ -49,6 +50,7 @@ type scopeView struct {
 type filed struct {
 	stored   bool
 	ended    bool
+	out      bool // handed out
 	recalled bool // the daemon may return it
 	kind     docindex.Kind
 	depth    int
@@ -58,6 +60,7 @@ func newCrawlViews(sc *Scenario, w *world) *crawlViews {
 	v := &crawlViews{sc: sc, world: w, list: make([]crawlView, sc.Crawls), docs: make([]filed, sc.Documents)}
 	for i := range v.list {
 		v.list[i].domains = map[string]int{}
+		v.list[i].budget = newBudgetView()
 	}
 	return v
 }
@@ -217,6 +220,7 @@ func (o *oracle) wanted(p put) (docindex.Verdict, string) {
 	}
 	host, _ := partsOfURL(url)
 	*d = filed{stored: true, depth: depth}
+	c.budget.schedule(host)
 	c.docs++
 	c.domains[registered(host)]++
 	o.crawls.live++
@@ -236,6 +240,7 @@ func (o *oracle) stored(n uint32, kind docindex.Kind, bySelf bool) {
 	case bySelf || kind == docindex.OutOfScope: // by the scope of now, whatever it was when it was taken
 		o.refused(n, kind)
 	}
+	o.crawls.endsIn(n)
 	d.ended, d.kind = true, kind
 	o.crawls.live--
 }
@@ -265,6 +270,8 @@ func (o *oracle) again(n uint32) {
 		return
 	}
 	d.ended = false
+	host, _ := partsOfURL(o.crawls.urlOf(n))
+	o.crawls.of(n).budget.schedule(host)
 	o.crawls.live++
 }
 

@@ -55,6 +55,7 @@ const (
 	RuleNotes         Rule = "a robots.txt is not asked for while a note of it is in force"
 	RuleMemory        Rule = "the rules of all robots.txt stay within robots.memory"
 	RuleScope         Rule = "nothing is taken or sent that a scope refuses"
+	RuleBudget        Rule = "a domain over its budget waits while others have something due"
 	RuleScopeLost     Rule = "what a scope has is not lost"
 	RuleCostly        Rule = "costly verdicts are made outside the engine, and few at a time for an origin"
 )

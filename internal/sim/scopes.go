@@ -40,6 +40,24 @@ type watchedStore struct {
 	index *scopedIndex
 }
 
+// Candidates implements [docindex.Source.Candidates].
+func (w watchedStore) Candidates(ctx context.Context, max int, reject []string, b *docindex.Batch) error {
+	from := b.Len()
+	err := w.Store.Candidates(ctx, max, reject, b)
+	for i := from; i < b.Len(); i++ {
+		w.index.run.oracle.handedOut(numberOf(b.At(i).DocID), reject)
+	}
+	return err
+}
+
+// Return implements [docindex.Returner.Return].
+func (w watchedStore) Return(ctx context.Context, o *docindex.Outcomes) error {
+	for i := range o.Len() {
+		w.index.run.oracle.crawls.comesBack(numberOf(o.At(i).DocID))
+	}
+	return w.Store.Return(ctx, o)
+}
+
 // Outcomes implements [docindex.Source.Outcomes].
 func (w watchedStore) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
 	for i := range o.Len() {
@@ -63,6 +81,8 @@ const (
 	domains  = 9 // registered domains of a scenario with scopes
 	children = 3 // links of a page to pages that only it links to
 	others   = 3 // its other links
+
+	scopedBudget = 6 // pages of a domain in a round
 )
 
 func newScopedIndex(r *run) *scopedIndex {
@@ -76,6 +96,7 @@ func newScopedIndex(r *run) *scopedIndex {
 		r.engine.Recalled(o)
 	})
 	r.oracle.crawls = newCrawlViews(r.sc, r.world)
+	x.store.SetBudget(scopedBudget)
 	for c := range r.sc.Crawls {
 		x.set(c)
 		for i := range 4 {

@@ -108,8 +108,12 @@ func (d *Scheduler) endRound(q *queue, now int64) {
 	if one.own != 0 {
 		round = c.overruns.list[one.own].round
 	}
-	length := uint64(d.budget) * uint64(max(c.domains, 1)-1) << min(round, maxStretch)
-	if 2*others >= length {
+	stretch := min(round, maxStretch)
+	if faulty(faultStretch) {
+		stretch = 0
+	}
+	length := uint64(d.budget) * uint64(max(c.domains, 1)-1) << stretch
+	if 2*others >= length || faulty(faultBudget) {
 		one.beginRound(c)
 		if round > 0 {
 			c.overruns.list[one.own].round--
@@ -121,7 +125,9 @@ func (d *Scheduler) endRound(q *queue, now int64) {
 	}
 	o := &c.overruns.list[one.own]
 	o.round, o.wait, o.since = round+1, length-others, now
-	o.next = c.pages + o.wait
+	if o.next = c.pages + o.wait; faulty(faultEarly) {
+		o.next -= o.wait / 2
+	}
 }
 
 func (c *crawl) newOverrun(domain uint32) (no uint32) {
