@@ -27,6 +27,7 @@ type linkSet struct {
 	urls    []string // as serialised by weburl; each fits a line of the protocol
 	dropped int      // number of links beyond maxLinkBytes
 	fault   error    // why a sitemap was not read to its end
+	isIndex bool     // it is a sitemap index
 	// when pages changed last, RFC 3339, by URL; only those of which a sitemap says it
 	lastMod map[string]string
 }

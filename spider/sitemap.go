@@ -129,6 +129,9 @@ func (s *sitemap) readTags(in *meter) error {
 			if len(open) == 0 && !isSitemapRoot(t.Name.Local) {
 				return nil
 			}
+			if len(open) == 0 {
+				s.links.set.isIndex = t.Name.Local == "sitemapindex"
+			}
 			if open = append(open, t.Name.Local); len(open) > maxSitemapDepth {
 				return errSitemapDepth
 			}

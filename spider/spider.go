@@ -143,6 +143,7 @@ type Spider struct {
 	index   *index      // nil: links are only counted
 	archive *archive    // nil: no WARC
 	bodies  *lastBodies // nil: links are only counted
+	nesting *nesting
 	busy    chan struct{}
 	spacing spacing
 	// one for each page being parsed: a page takes a core and, at worst, the memory of a body
@@ -162,7 +163,7 @@ func New(cfg Config) *Spider {
 		cfg:     cfg,
 		fetcher: newFetcher(cfg.UserAgent, cfg.Timeout, cfg.VerifyTLS),
 		busy:    make(chan struct{}, cfg.Concurrency),
-		parsing: make(chan struct{}, cores()),
+		parsing: make(chan struct{}, cores()), nesting: newNesting(),
 	}
 	s.handle, s.connected = s.visit, func(context.Context, *puts) {}
 	if cfg.Index != "" { // where links go, the lastmod of sitemaps goes, too

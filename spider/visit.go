@@ -108,6 +108,7 @@ func (s *Spider) putLinks(ctx context.Context, a answer, docID []byte, links *pu
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+	s.nesting.limit(a.url.Text(), &found)
 	if found.fault != nil {
 		s.cfg.Log.Info().Err(found.fault).Bytes("url", a.url.Text()).Int("links", len(found.urls)).
 			Msg("a sitemap is not read to its end")
