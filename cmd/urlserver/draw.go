@@ -45,7 +45,7 @@ var keysHelp = []string{
 	"  Enter           why nothing is sent to the host at the cursor now",
 	"  /               search for a host or group",
 	"  Esc             leave the search, or the explanation",
-	"  d g n a s       sort by HELD, GAP, NEXT, ACTIVE, SLOT; again: the other way round",
+	"  d g n a s       sort by HELD, GAP, NEXT, ACTIVE, SLOT; again: turned round",
 	"  space           hold the view, or go on",
 	"  P               pause sending, or resume it; asks first",
 	"  q               quit",

@@ -210,10 +210,10 @@ func dated(text string, round time.Duration) string {
 	return t.Add(round).UTC().Format(time.RFC3339)
 }
 
-// notBefore says from when on something may be sent.
+// notBefore says from when on something may be sent: a time, or "any time".
 func notBefore(text string) string {
 	if at, err := time.Parse(time.RFC3339, text); text == "" || err == nil && !at.After(time.Now()) {
 		return "any time"
 	}
-	return "not before " + dated(text, roundUp)
+	return dated(text, roundUp)
 }

@@ -23,7 +23,7 @@ func TestExplainTimesAndRobots(t *testing.T) {
 	t.Cleanup(s.Close)
 	shown := command(t, "", "explain", "a.test", "--at", s.URL)
 	for _, want := range []string{
-		"last send   2026-11-23T06:39:18Z\n", "next send   not before 2090-11-23T06:39:19Z\n",
+		"last send   2026-11-23T06:39:18Z\n", "next send   2090-11-23T06:39:19Z\n",
 		"; last failure: status 500, at 2026-11-23T06:39:17Z\n", "blocked     until 2026-11-23T07:00:01Z\n",
 		"robots.txt  the server has none, all is allowed, fetched 2026-11-23T06:39:16Z, Crawl-delay 0 s\n",
 	} {

@@ -321,3 +321,12 @@ func TestRates(t *testing.T) {
 		t.Errorf("after a new start: %s", got)
 	}
 }
+
+// The help of the keys is whole on a terminal of 80 columns.
+func TestKeysFit(t *testing.T) {
+	for _, line := range keysHelp {
+		if n := len(strip(line)); n > 80 {
+			t.Errorf("%q has %d columns; want at most 80", line, n)
+		}
+	}
+}
