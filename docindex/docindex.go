@@ -144,6 +144,10 @@ type Hooks interface {
 	// first document. Those of crawls without queues are left out.
 	RestoreRounds(rounds []Round)
 
+	// SetAhead sets how many documents of a queue the slots have at most if its links take turns by
+	// their shapes; 0: any number. docindex/redis has no shapes.
+	SetAhead(docs int)
+
 	// SetAddresses makes URL Frontier clients keep the pace of sites and addresses, in queues whose
 	// key is the host; nil: they do not. A queue is given out when its site and its address may be
 	// asked. It is open there while clients have URLs of it. Each URL that is given out puts off

@@ -55,5 +55,6 @@ const (
 	WaitAddress                           // Gap is kept between two requests at the Level; Count queues wait there
 	WaitAddressInUse                      // clients have URLs of as many queues at the Level as may be open
 	WaitInactive                          // URL Frontier clients are given nothing (SetActive)
+	WaitShapes                            // links take turns by their shapes, and slots have Count URLs, enough ahead
 	WaitOverBudget                        // others go before the domain Name: Round begins after Count pages of Crawl
 )

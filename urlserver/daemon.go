@@ -165,12 +165,24 @@ func (d *Daemon) configureStore(cfg *configs.Config) {
 	d.parts.Store.SetSlotGap(time.Duration(float64(time.Second) / slowest))
 	d.parts.Store.SetHostRules(rulesByName(cfg))
 	d.parts.Store.SetBudget(cfg.Crawl.Budget)
+	d.parts.Store.SetAhead(ahead(cfg))
 	if !cfg.Frontier.Addresses {
 		d.parts.Store.SetAddresses(nil)
 		return
 	}
 	d.addresses.configure(cfg)
 	d.parts.Store.SetAddresses(d.addresses.of)
+}
+
+// ahead returns how many documents of a site whose links take turns the slots have: some more than
+// any site may have open requests.
+func ahead(cfg *configs.Config) int {
+	const waiting = 8
+	open := max(cfg.AddressPace().Concurrent, cfg.SitePace().Concurrent)
+	for _, r := range cfg.Rules {
+		open = max(open, r.Concurrent, r.SiteConcurrent)
+	}
+	return open + max(waiting, open)
 }
 
 // configureFetches puts new settings for robots.txt in force. The owner does it together with the

@@ -71,7 +71,9 @@ func (s *Store) branchOf(queue, no uint32, shape shapes.Shape) {
 }
 
 // enterBranchLocked returns the branch of a place, or 0, for a new document.
-func (s *Store) enterBranchLocked(queue uint32, p *docindex.Put, host []byte) (branch uint32, err error) {
+func (s *Store) enterBranchLocked(
+	queue uint32, p *docindex.Put, host []byte, now int64,
+) (branch uint32, err error) {
 	if len(p.Page) == 0 {
 		return 0, nil
 	}
@@ -79,6 +81,9 @@ func (s *Store) enterBranchLocked(queue uint32, p *docindex.Put, host []byte) (b
 		return 0, err
 	}
 	branch, _ = s.queues.branches.Enter(queue, p, host, s.openDocsLocked)
+	if branch != 0 {
+		s.base.Sched.SetBranched(queue, now)
+	}
 	return branch, nil
 }
 

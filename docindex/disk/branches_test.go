@@ -137,3 +137,36 @@ func TestOneShape(t *testing.T) {
 		})
 	}
 }
+
+// The slots have few documents of a queue whose links take turns. They are woken when they have room
+// again.
+func TestAhead(t *testing.T) {
+	for name, s := range map[string]docindex.Store{"memory": memory.New(), "disk": open(t, t.TempDir(), disk.None)} {
+		t.Run(name, func(t *testing.T) {
+			woken := 0
+			s.OnWake(func() { woken++ })
+			s.SetAhead(6)
+			linksOf(t, s, 0, 10)
+			var b docindex.Batch
+			if err := s.Candidates(t.Context(), 100, nil, &b); err != nil || b.Len() != 6 {
+				t.Fatalf("%d documents, %v; want 6", b.Len(), err)
+			}
+			status, err := s.HostStatus(t.Context(), []byte("site.test"))
+			want := docindex.Wait{Rule: docindex.WaitShapes, Count: 6}
+			if err != nil || status.AtSlots.Wait != want {
+				t.Errorf("it waits: %+v, %v; want %+v", status.AtSlots.Wait, err, want)
+			}
+			for i, want := range []int{1, 1, 2, 2, 2, 2} { // the put woke them, too
+				var o docindex.Outcomes
+				o.Add(docindex.Outcome{DocID: b.At(i).DocID, URL: b.At(i).URL, Status: 200})
+				if err := s.Outcomes(t.Context(), &o); err != nil || woken != want {
+					t.Errorf("after %d outcomes the slots were woken %d times; want %d; %v", i+1, woken, want, err)
+				}
+			}
+			var more docindex.Batch
+			if err := s.Candidates(t.Context(), 100, nil, &more); err != nil || more.Len() != 6 {
+				t.Errorf("%d documents more, %v; want 6", more.Len(), err)
+			}
+		})
+	}
+}

@@ -191,7 +191,7 @@ func (s *Store) insertLocked(queue uint32, n *name, p *docindex.Put, host []byte
 		s.base.Sched.Refresh(queue, now)
 		return nil
 	}
-	branch, err := s.enterBranchLocked(queue, p, host)
+	branch, err := s.enterBranchLocked(queue, p, host, now)
 	if err != nil {
 		return err
 	}

@@ -120,6 +120,7 @@ func (s *Store) markSlotsLocked(now int64) error {
 // Outcomes is [docindex.Source.Outcomes]: each completes its document, whatever the kind. One for a
 // document that is unknown or completed changes nothing.
 func (s *Store) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
+	defer s.base.WakeForRoom()
 	return s.applyEach(ctx, o, s.endLocked)
 }
 
@@ -242,6 +243,7 @@ func (s *Store) keepPauseLocked(host []byte, until, gap int64) {
 
 // Return is [docindex.Returner.Return].
 func (s *Store) Return(ctx context.Context, o *docindex.Outcomes) error {
+	defer s.base.WakeForRoom()
 	err := embedded.InBatches(ctx, o.Len(), func(from, to int) error { return s.returnSome(o, from, to) })
 	if err != nil {
 		return err

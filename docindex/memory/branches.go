@@ -17,9 +17,10 @@ func (m *Store) openDocsLocked(queue uint32) (scheduled, inTransit uint64) {
 }
 
 // enterBranchLocked decides whether a new document waits in a branch.
-func (m *Store) enterBranchLocked(r *record, p *docindex.Put, host []byte) {
+func (m *Store) enterBranchLocked(r *record, p *docindex.Put, host []byte, now int64) {
 	if no, _ := m.branches.Enter(r.queue, p, host, m.openDocsLocked); no != 0 {
 		r.flags |= inBranch
+		m.base.Sched.SetBranched(r.queue, now)
 	}
 }
 

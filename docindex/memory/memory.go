@@ -202,7 +202,7 @@ func (m *Store) insertLocked(queue uint32, p *docindex.Put, host []byte, now int
 	m.joinCrawlLocked(id, p)
 	m.setExpiryLocked(id, p)
 	m.setOrderLocked(r, p, now)
-	m.enterBranchLocked(r, p, host)
+	m.enterBranchLocked(r, p, host, now)
 	m.base.Sched.Count(queue, queuesched.Scheduled)
 	m.enqueueLocked(id, r, now)
 }

@@ -79,6 +79,7 @@ func (m *Store) toSlotsLocked(
 // Outcomes is [docindex.Source.Outcomes]. The outcome of an attempt changes nothing if the document
 // is scheduled for later: a Put has updated the document since it was handed out.
 func (m *Store) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
+	defer m.base.WakeForRoom()
 	return m.each(ctx, o, m.endLocked)
 }
 
@@ -108,6 +109,7 @@ func (m *Store) pauseLocked(out *docindex.Outcome, r *record, now int64) {
 
 // Return is [docindex.Returner.Return].
 func (m *Store) Return(ctx context.Context, o *docindex.Outcomes) error {
+	defer m.base.WakeForRoom()
 	return m.each(ctx, o, m.returnLocked)
 }
 

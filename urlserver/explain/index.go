@@ -103,8 +103,10 @@ var waitWords = map[docindex.WaitRule]string{
 	docindex.WaitHostGap: "its site wants {gap} between two requests (Crawl-delay or backing off)",
 	docindex.WaitSlotGap: "others asked it lately, and the slots keep {gap} between two requests " +
 		"(Req_Host_Per_Sec)",
-	docindex.WaitAllDelayed:     "the delay of all queues, {gap} (SetDelay without a key, or the usual one)",
-	docindex.WaitScheduled:      "the first of its documents is scheduled for then",
+	docindex.WaitAllDelayed: "the delay of all queues, {gap} (SetDelay without a key, or the usual one)",
+	docindex.WaitScheduled:  "the first of its documents is scheduled for then",
+	docindex.WaitShapes: "its links take turns by the shapes of their URLs, so {count} of its documents at " +
+		"host slots are enough for now",
 	docindex.WaitAddressUnknown: "its name is being looked up (frontier.addresses)",
 	docindex.WaitInactive:       "clients are given nothing at all (SetActive)",
 }

@@ -94,6 +94,17 @@ func (b *Base) Wake() {
 	}
 }
 
+// WakeForRoom calls the functions that OnWake registered if the slots should ask again, since they
+// have room for a queue whose documents take turns.
+func (b *Base) WakeForRoom() {
+	b.Mu.Lock()
+	room := b.Sched.TakeRoom()
+	b.Mu.Unlock()
+	if room {
+		b.Wake()
+	}
+}
+
 // Recall calls the functions that OnRecall registered, unless there are no documents.
 func (b *Base) Recall(o *docindex.Outcomes) {
 	if o.Len() == 0 {

@@ -69,6 +69,14 @@ func (c Contract) RestoreRounds(rounds []docindex.Round) {
 	}
 }
 
+// SetAhead is [docindex.Hooks.SetAhead].
+func (c Contract) SetAhead(docs int) {
+	c.b.Mu.Lock()
+	defer c.b.Mu.Unlock()
+	c.b.Sched.SetAhead(uint32(min(docs, math.MaxUint32)))
+	c.b.RefreshLocked()
+}
+
 // SetAddresses is [docindex.Hooks.SetAddresses].
 func (c Contract) SetAddresses(of docindex.Addresses) {
 	c.b.Mu.Lock()

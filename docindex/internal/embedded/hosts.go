@@ -112,6 +112,7 @@ var waitRules = [...]docindex.WaitRule{
 	queuesched.AddressUnknown: docindex.WaitAddressUnknown,
 	queuesched.AddressPaced:   docindex.WaitAddress,
 	queuesched.AddressInUse:   docindex.WaitAddressInUse,
+	queuesched.EnoughAhead:    docindex.WaitShapes,
 	queuesched.OverBudget:     docindex.WaitOverBudget,
 }
 
@@ -129,7 +130,7 @@ func (f *earliest) wait(d *queuesched.Scheduler, l *docindex.HostStatus, now int
 		w.Crawl = d.Crawl(f.id)
 	case queuesched.OutAtFrontier:
 		w.Count = l.Transit.Frontier
-	case queuesched.OutAtSlots:
+	case queuesched.OutAtSlots, queuesched.EnoughAhead:
 		w.Count = l.Transit.Slots
 	case queuesched.OutRemote:
 		w.Count = l.Transit.Remote

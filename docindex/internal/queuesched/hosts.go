@@ -293,6 +293,7 @@ func (d *Scheduler) CountBack(id uint32, name []byte, consumer Consumer, now int
 	d.returnAddress(id)
 	if consumer != FrontierConsumer {
 		q.served[SlotConsumer] = now
+		d.noteRoom(q)
 	}
 	d.uncapQueue(id)
 	if no := d.hostOf(q, name); no != 0 {

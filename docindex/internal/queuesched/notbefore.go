@@ -27,6 +27,7 @@ const (
 	AddressUnknown               // its host is being looked up, or a rule blocks the address
 	AddressPaced                 // its address has a pace
 	AddressInUse                 // clients have URLs of other queues at its address
+	EnoughAhead                  // the slots have as many of its URLs as they take ahead
 	OverBudget                   // its domain overran its budget, and others go first
 )
 
@@ -115,6 +116,8 @@ func (d *Scheduler) waitsForEvent(q *queue, consumer Consumer, byHost, placing b
 		return HostDelayOut
 	case slots && q.out[SlotConsumer] > 0 && d.chosenDelay(q) > 0:
 		return QueueDelayOut
+	case slots && q.flags&branched != 0 && d.ahead > 0 && q.out[SlotConsumer] >= d.ahead:
+		return EnoughAhead
 	case byHost && d.barredByRule(q.host, nil, consumer):
 		return HostBarred
 	}

@@ -83,6 +83,7 @@ const (
 	reservable             // the call leaves it free to be served again at once
 	anyHost                // its key is not the host of all its URLs
 	gone                   // dropped; its URLs are being removed
+	branched               // its URLs take turns; see SetAhead
 )
 
 // link is a queue's place in one of the rings of a consumer.
@@ -121,6 +122,8 @@ type Scheduler struct {
 	passedOver []uint32 // crawls; see nextForAnyCrawl
 	aside      []aside  // see nextOverrun
 	reservable int      // queues with that flag
+	ahead      uint32   // of a branched queue, the URLs that the slots have at most; 0: any number
+	room       bool     // see TakeRoom
 	onReady    func()
 
 	total  Counts
