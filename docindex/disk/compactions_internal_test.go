@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"urlserver/docindex"
 )
@@ -16,7 +15,10 @@ func TestOpenBeforeCompactions(t *testing.T) {
 	path := t.TempDir()
 	openIt := func() (*pebble.DB, *compactions) {
 		c := newCompactions()
-		s := &space{FS: vfs.Default, path: path, closing: make(chan struct{})}
+		s, err := newSpace(path, make(chan struct{}))
+		if err != nil {
+			t.Fatal(err)
+		}
 		db, err := openDB(path, options(s, &logger{fatal: func(err error) { t.Fatal(err) }}, c))
 		if err != nil {
 			t.Fatal(err)

@@ -48,9 +48,15 @@ func smallDisk(t *testing.T, size int) string {
 }
 
 // TestFullDisk fills the disk through the store, then to the last byte with another file. Then it
-// makes room.
+// makes room. A quarter of a small disk can be used, too.
 func TestFullDisk(t *testing.T) {
-	path := smallDisk(t, 300)
+	for _, size := range []int{24, 300} {
+		t.Run(fmt.Sprint(size, " MiB"), func(t *testing.T) { fullDisk(t, size) })
+	}
+}
+
+func fullDisk(t *testing.T, size int) {
+	path := smallDisk(t, size)
 	s, err := disk.Open(disk.Config{Path: filepath.Join(path, "db"), Log: zerolog.New(zerolog.NewTestWriter(t)),
 		Fatal: func(err error) { panic(err) }})
 	if err != nil {
@@ -63,7 +69,9 @@ func TestFullDisk(t *testing.T) {
 	}
 	stored -= 100
 	wantFull(t, err)
-	t.Logf("%d long URLs were stored before the disk was full", stored)
+	if stored*3500 < size<<20/4 {
+		t.Errorf("%d long URLs were stored before the disk was full; want a quarter of %d MiB", stored, size)
+	}
 	filler := filepath.Join(path, "filler")
 	fill(t, filler)
 	wantFull(t, putLong(t, s, stored, 1))

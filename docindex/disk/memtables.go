@@ -20,9 +20,10 @@ type generation struct {
 	flushed <-chan struct{} // is closed when it is in tables; nil: it is the last one, which grows
 }
 
-// newMemtableFilter returns a filter that reports every name until the first flush is done.
-func newMemtableFilter() memtableFilter {
-	return memtableFilter{most: memTable * 15 / 16, list: []generation{{}}}
+// newMemtableFilter returns a filter that reports every name until the first flush is done. A memtable
+// has so many bytes.
+func newMemtableFilter(bytes int) memtableFilter {
+	return memtableFilter{most: bytes * 15 / 16, list: []generation{{}}}
 }
 
 // add records that a document's row is written or deleted.

@@ -70,7 +70,7 @@ func TestRecent(t *testing.T) {
 	want("before the first flush", map[string]bool{"old": true, "none": true})
 	s.memtables.most = 1
 	put("first", docindex.New)
-	s.memtables.most = memTable
+	s.memtables.most = tableSize
 	flushed := s.memtables.list[0].flushed // the next put may find it closed, and drop the generation
 	put("second", docindex.New)
 	<-flushed

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"urlserver/docindex"
 )
@@ -29,15 +28,19 @@ func Open(cfg Config) (*Store, error) {
 		cfg: cfg, closing: make(chan struct{}),
 		journal: journal{most: maxJournal}, crawls: newCrawls(),
 		leaseBatches: map[uint64]int{},
-		memtables:    newMemtableFilter(), known: newKnownNames(), clearing: newClearing(),
+		known:        newKnownNames(), clearing: newClearing(),
 	}
 	s.base.Init((*body)(s), s.crawls.stats)
 	s.Contract = s.base.Contract()
-	s.space = &space{FS: vfs.Default, path: cfg.Path, closing: s.closing}
 	s.merging = newCompactions()
 	if err := makePrivate(cfg.Path); err != nil {
 		return nil, fmt.Errorf("docindex: %w", err)
 	}
+	var err error
+	if s.space, err = newSpace(cfg.Path, s.closing); err != nil {
+		return nil, fmt.Errorf("docindex: %w", err)
+	}
+	s.memtables = newMemtableFilter(s.space.table)
 	db, err := openDB(cfg.Path, options(s.space, &logger{log: cfg.Log, fatal: s.fatal}, s.merging))
 	if err != nil {
 		return nil, fmt.Errorf("docindex: %w", err)

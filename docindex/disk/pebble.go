@@ -14,9 +14,8 @@ import (
 // Sizes in bytes. Memory does not grow with the number of URLs. Pebble takes the memtables' memory
 // out of the cache.
 const (
-	memTable  = 8 << 20
 	cacheSize = 24 << 20
-	tableSize = 8 << 20 // so that a table's filter fits the cache
+	tableSize = 8 << 20 // of a memtable and of a table, at most, so that a table's filter fits the cache
 )
 
 func options(space *space, log *logger, compactions *compactions) *pebble.Options {
@@ -25,7 +24,7 @@ func options(space *space, log *logger, compactions *compactions) *pebble.Option
 		Logger:                      log,
 		FormatMajorVersion:          pebble.FormatColumnarBlocks,
 		CacheSize:                   cacheSize,
-		MemTableSize:                memTable,
+		MemTableSize:                uint64(space.table),
 		MemTableStopWritesThreshold: 3,
 		L0CompactionThreshold:       8,
 		L0StopWritesThreshold:       40,
@@ -40,7 +39,7 @@ func options(space *space, log *logger, compactions *compactions) *pebble.Option
 	o.Experimental.ReadSamplingMultiplier = -1
 	for i := range o.Levels {
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
-		o.TargetFileSizes[i] = tableSize
+		o.TargetFileSizes[i] = int64(space.table)
 	}
 	return o
 }

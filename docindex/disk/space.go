@@ -13,11 +13,12 @@ import (
 // Pebble ends the process when it cannot write a log. So the store reserves room for what Pebble
 // writes by itself: logs whose memtables are not flushed, and the tables that compactions make. The
 // store refuses writes while less than the reserve is free. Compactions wait while less than half
-// of it is free.
+// of it is free. On a disk of less than 512 MiB memtables and tables are smaller, and so is the
+// reserve: a quarter of the disk.
 const (
-	reserve    = 128 << 20
-	askAfter   = 50 * time.Millisecond // ask the file system again after this time
-	askWritten = 4 << 20               // or after so many bytes were written
+	reserveTables = 16                    // the reserve, in tables
+	leastTable    = 256 << 10             // bytes
+	askAfter      = 50 * time.Millisecond // ask the file system again after this time
 )
 
 // space checks how much of the disk is free. It is also the file system that Pebble uses.
@@ -25,24 +26,39 @@ type space struct {
 	vfs.FS
 	path    string
 	closing <-chan struct{}
+	table   int // bytes of a memtable, and of a table
 
 	asked   time.Time // when the file system was asked last; this and the next are under the store's lock
 	written int       // bytes written since then
 	full    error     // the result of the last check
 }
 
+// newSpace returns the space of the disk on which the folder path is.
+func newSpace(path string, closing <-chan struct{}) (*space, error) {
+	s := &space{FS: vfs.Default, path: path, closing: closing}
+	usage, err := s.FS.GetDiskUsage(path)
+	if err != nil {
+		return nil, fmt.Errorf("the disk of %s does not tell its size: %w", path, err)
+	}
+	s.table = int(max(leastTable, min(tableSize, usage.TotalBytes/(4*reserveTables))))
+	return s, nil
+}
+
+// reserve is how many bytes have to stay free.
+func (s *space) reserve() uint64 { return reserveTables * uint64(s.table) }
+
 // check returns an error if there is no room for writes. The caller holds the store's lock.
 func (s *space) check() error {
-	if time.Since(s.asked) < askAfter && s.written < askWritten && !s.asked.IsZero() {
+	if time.Since(s.asked) < askAfter && s.written < s.table/2 && !s.asked.IsZero() {
 		return s.full
 	}
 	s.asked, s.written, s.full = time.Now(), 0, nil
 	if free, err := s.free(); err != nil {
 		s.full = fmt.Errorf("the disk of %s does not tell what is free: %w", s.path, err)
-	} else if free < reserve {
+	} else if free < s.reserve() {
 		s.full = fmt.Errorf(
 			"the disk of %s is %w: %d MiB are free and %d MiB have to stay so; make room and nothing else is needed",
-			s.path, docindex.ErrFull, free>>20, reserve>>20)
+			s.path, docindex.ErrFull, free>>20, s.reserve()>>20)
 	}
 	return s.full
 }
@@ -62,7 +78,7 @@ const forCompaction vfs.DiskWriteCategory = "pebble-compaction"
 // returns ENOSPC if the store is closed meanwhile.
 func (s *space) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	for category == forCompaction {
-		if free, err := s.free(); err != nil || free >= reserve/2 {
+		if free, err := s.free(); err != nil || free >= s.reserve()/2 {
 			break
 		}
 		select {
