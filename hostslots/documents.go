@@ -10,6 +10,7 @@ type Candidate struct {
 	ID, URL  []byte // copied; they have at most 255 and 16383 bytes
 	Payload  []byte // copied; it has at most 8192 bytes
 	Priority int32  // documents of an origin with a greater one go first
+	Attempts int    // sendings that count already
 }
 
 // Doc is a held document. ID and URL must not be changed, and are good until the document ends.
@@ -38,6 +39,7 @@ func (s *Slots) Offer(now time.Duration, c Candidate) bool {
 		text: s.addText(docText{c.ID, c.URL, c.Payload, crawl}), origin: queue, priority: c.Priority,
 		order: s.dispatch.queues.nextArrival() << 17,
 	}
+	s.docs.At(n).addAttempts(min(c.Attempts, maxAttempts))
 	s.docByID.Add(hash, n)
 	s.addDocs(queue, crawl, 1)
 	s.enqueue(n)
@@ -163,13 +165,12 @@ func (s *Slots) Dequeue(doc uint32) bool {
 }
 
 // DequeueAny takes some queued document out of its queue, for the caller to End. It looks at most
-// origins beginning with the number from, and leaves out those whose first document keep wants to
-// stay; next is the number to go on with. If doc is 0 it found none there; if next is 0, too, it
-// has reached the last origin.
-func (s *Slots) DequeueAny(from, most uint32, keep func(doc uint32) bool) (doc, next uint32) {
+// origins beginning with the number from; next is the number to go on with. If doc is 0 it found
+// none there; if next is 0, too, it has reached the last origin.
+func (s *Slots) DequeueAny(from, most uint32) (doc, next uint32) {
 	from, end := max(from, 1), uint32(s.origins.Cap())
 	for id := from; id < min(from+most, end); id++ {
-		if first := s.origins.At(id).queue; first != 0 && !keep(first) {
+		if s.origins.At(id).queue != 0 {
 			return s.dequeueFirst(id), id
 		}
 	}

@@ -104,19 +104,16 @@ func (e *Engine) returnSelected(t hostslots.Selection) bool {
 // returnDoc returns a document to the index that is in no queue of the slots.
 func (e *Engine) returnDoc(doc uint32) {
 	d := e.slots.Doc(doc)
+	e.spiders.remember(d.ID, doc, d.Attempts, e.now)
 	e.Out.Returns.Add(docindex.Outcome{DocID: d.ID, URL: d.URL})
 	e.endTrace(doc, "returned", 0, false)
 	e.forgetDoc(doc)
 }
 
-const (
-	backSoon    = time.Minute // for a spider that died to come back
-	dequeueLook = 64          // origins that one search for a document to return looks at
-)
+// dequeueLook is how many origins one search for a document to return looks at.
+const dequeueLook = 64
 
-// returnQueued returns queued documents to a shared index while no spider is connected. Suspects stay
-// for backSoon: what was found out about them would be lost, and a document that kills spiders would
-// come back from the index again and again as if it were new, with as much company.
+// returnQueued returns queued documents to a shared index while no spider is connected.
 func (e *Engine) returnQueued(budget *int, due *waiter) {
 	if !e.noSpiders() || len(e.spiders.leaving) > 0 || e.intake.batch != nil {
 		return
@@ -124,16 +121,8 @@ func (e *Engine) returnQueued(budget *int, due *waiter) {
 	if c := e.slots.Counts(); c.Held == c.InFlight {
 		return
 	}
-	stay := e.spiders.lastLeft + backSoon - e.now
-	if stay > 0 && len(e.spiders.suspects) > 0 {
-		due.after(stay)
-	}
-	keep := func(doc uint32) bool {
-		_, suspect := e.spiders.suspects[doc]
-		return suspect && stay > 0
-	}
 	for ; *budget > 0; *budget-- {
-		doc, next := e.slots.DequeueAny(e.outcomes.returnCursor, dequeueLook, keep)
+		doc, next := e.slots.DequeueAny(e.outcomes.returnCursor, dequeueLook)
 		e.outcomes.returnCursor = next
 		if doc != 0 {
 			e.returnDoc(doc)

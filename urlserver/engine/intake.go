@@ -150,12 +150,16 @@ func (e *Engine) offer(d *prepared) {
 		e.resolve(host)
 	}
 	c := e.intake.batch.Batch.At(int(d.at))
+	known := e.spiders.recollect(d.id, e.now)
 	if !e.slots.Offer(e.now, hostslots.Candidate{
-		Origin: origin, Pool: poolQueue(e.poolNo(c.Spider), false), Crawl: c.Crawl,
-		ID: d.id, URL: d.url.Text(), Priority: d.priority, Payload: c.Payload,
+		Origin: origin, Pool: poolQueue(e.poolNo(c.Spider), known.isOne), Crawl: c.Crawl,
+		ID: d.id, URL: d.url.Text(), Priority: d.priority, Payload: c.Payload, Attempts: known.attempts,
 	}) {
 		e.duplicate(d.id, d.url.Text())
 		return
+	}
+	if known.isOne {
+		e.spiders.suspects[e.slots.FindDoc(d.id)] = known.suspect
 	}
 	e.intake.newDocs++
 	e.startTrace(d.id, host)

@@ -158,9 +158,7 @@ func (e *Engine) loseSpider(id uint32, sp *spider, how hostslots.Lateness) {
 	}
 	sp.gone, sp.out, sp.queued = true, nil, 0
 	sp.peer.connected--
-	if e.spiders.connected--; e.spiders.connected == 0 {
-		e.spiders.lastLeft = e.now
-	}
+	e.spiders.connected--
 	e.countConnected(sp.pool, -1)
 	e.spiders.delayed.Remove(id)
 	e.spiders.unreserve(sp.pool, id)

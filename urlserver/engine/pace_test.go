@@ -27,15 +27,20 @@ func paced(docs int, change func(c *configs.Config)) *Engine {
 	}})
 	e.Advance(0, time.Time{})
 	e.Step(nil)
+	e.Answered(offered(docs))
+	e.Out.Ask = nil
+	e.Advance(10*second, time.Time{})
+	return e
+}
+
+// offered is an answer of the doc index with so many documents of one site.
+func offered(docs int) *Prepared {
 	p := &Prepared{}
 	for i := range docs {
 		p.Batch.Add(fmt.Append(nil, i), fmt.Appendf(nil, "%s/%d", site, i), 0)
 	}
 	p.Prepare()
-	e.Answered(p)
-	e.Out.Ask = nil
-	e.Advance(10*second, time.Time{})
-	return e
+	return p
 }
 
 // stepAt steps at a moment and returns how many documents were sent so far.

@@ -16,13 +16,13 @@ type spiders struct {
 	pools     pools
 	delayed   timeheap.Heap // spiders that get nothing yet, by the moment from which they do
 	peers     map[string]*peer
-	suspects  map[uint32]suspect // by document
-	reserved  int                // spiders that pools have reserved for suspects
-	withRoom  int                // spiders that may get a document
-	backs     backs              // documents that they gave back
-	leaving   []uint32           // spiders that have gone, with documents to be queued again
-	connected int                // spiders that have not gone
-	lastLeft  time.Duration      // when the last of them went
+	suspects  map[uint32]suspect  // by document
+	returned  map[string]returned // documents in the index, by DOC_ID: what is known of them
+	reserved  int                 // spiders that pools have reserved for suspects
+	withRoom  int                 // spiders that may get a document
+	backs     backs               // documents that they gave back
+	leaving   []uint32            // spiders that have gone, with documents to be queued again
+	connected int                 // spiders that have not gone
 }
 
 // pools has the spider pools, by number and by spiderid.
@@ -38,6 +38,7 @@ func newSpiders() spiders {
 		pools:    pools{all: make([]spiderPool, 1), byName: map[string]uint32{}},
 		peers:    map[string]*peer{},
 		suspects: map[uint32]suspect{},
+		returned: map[string]returned{},
 		backs:    newBacks(),
 	}
 }

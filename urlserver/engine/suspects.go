@@ -32,6 +32,47 @@ type suspect struct {
 	lived   bool   // a spider worked at it for a status timeout once, and others were let join it
 }
 
+// returned is what was known of a document when it went back to the index. Where no spider is
+// connected and others use the index, all goes back: a document that kills spiders would come again
+// as if it were new, with as much company, and never end.
+type returned struct {
+	attempts int
+	suspect  suspect
+	isOne    bool // it is a suspect
+	at       time.Duration
+}
+
+const (
+	rememberReturned = time.Hour
+	mostReturned     = 1 << 16 // documents; then all are forgotten
+)
+
+// remember notes what is known of a document that goes back to the index.
+func (ss *spiders) remember(id []byte, doc uint32, attempts int, now time.Duration) {
+	s, isOne := ss.suspects[doc]
+	if attempts == 0 && !isOne {
+		return
+	}
+	if len(ss.returned) >= mostReturned {
+		clear(ss.returned)
+	}
+	s.at = 0
+	ss.returned[string(id)] = returned{attempts, s, isOne, now}
+}
+
+// recollect returns what was known of a document that comes from the index, and forgets it.
+func (ss *spiders) recollect(id []byte, now time.Duration) returned {
+	r, ok := ss.returned[string(id)]
+	if !ok {
+		return returned{}
+	}
+	delete(ss.returned, string(id))
+	if now-r.at >= rememberReturned {
+		return returned{}
+	}
+	return r
+}
+
 // company counts the suspects at a spider by how many documents may be in flight there.
 type company map[int]int
 
