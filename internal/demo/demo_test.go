@@ -82,11 +82,11 @@ func checkTable(t *testing.T, report string, rows int) {
 	t.Helper()
 	lines := strings.Split(strings.TrimRight(report, "\n"), "\n")
 	table := lines[len(lines)-rows-1:]
-	heading := regexp.MustCompile(`^address +hosts +pages +gap allowed +from the daemon +seen +most open$`)
+	heading := regexp.MustCompile(`^address +hosts +pages +smallest gap seen +gap allowed +at the server +most open$`)
 	if !heading.MatchString(table[0]) {
 		t.Errorf("heading %q", table[0])
 	}
-	row := regexp.MustCompile(`^127\.77\.0\.\d+ +\d+ +\d+ +\d+\.\d{4}s +(\d+\.\d{4}s|-) +(\d+\.\d{4}s|-) +[01]$`)
+	row := regexp.MustCompile(`^127\.77\.0\.\d+ +\d+ +\d+ +(\d+\.\d{4}s|-) +\d+\.\d{4}s +(\d+\.\d{4}s|-) +[01]$`)
 	for _, line := range table[1:] {
 		if !row.MatchString(line) {
 			t.Errorf("row %q", line)

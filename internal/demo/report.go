@@ -94,22 +94,22 @@ func (c *crawl) summary(b *strings.Builder) {
 // legend explains the table.
 const legend = `Gaps are those between two requests to an address, or to one site there: of all these, the
 one that came closest to "gap allowed". That is the least at that moment: by rate, or by the
-site's Crawl-delay or backing off. "from the daemon" counts from when the first of the two
-left the daemon; "seen" is the same gap at the web server, where a request that was late on
-its way makes the next one look early. A gap passes if it is at most %v less than allowed.
+site's Crawl-delay or backing off. "smallest gap seen" counts from when the first of the two
+left the daemon; "at the server" is the same gap at the web server, where a request that was
+late on its way makes the next one look early. A gap passes if it is at most %v less than allowed.
 `
 
 // table writes a row for each address.
 func table(b *strings.Builder, rows []row) {
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "address\thosts\tpages\tgap allowed\tfrom the daemon\tseen\tmost open")
+	fmt.Fprintln(t, "address\thosts\tpages\tsmallest gap seen\tgap allowed\tat the server\tmost open")
 	for _, r := range rows {
 		seen, left, allowed := "-", "-", r.allowed()
 		if r.tight.allowed > 0 {
 			seen, left, allowed = seconds(r.tight.seen), seconds(r.tight.left), r.tight.allowed
 		}
-		fmt.Fprintf(t, "%v\t%d\t%d\t%s\t%s\t%s\t%d\n", r.addr, r.hosts, r.pages, seconds(allowed),
-			left, seen, r.most)
+		fmt.Fprintf(t, "%v\t%d\t%d\t%s\t%s\t%s\t%d\n", r.addr, r.hosts, r.pages, left, seconds(allowed),
+			seen, r.most)
 	}
 	t.Flush()
 }

@@ -73,9 +73,9 @@ ended wrong (1):
 		t.Errorf("report:\n%s\nwant:\n%s", report, want)
 	}
 	const rows = `
-address     hosts  pages  gap allowed  from the daemon  seen     most open
-127.77.0.1  2      1      0.1000s      0.0600s          0.0300s  1
-127.77.0.6  1      0      0.1000s      -                -        0
+address     hosts  pages  smallest gap seen  gap allowed  at the server  most open
+127.77.0.1  2      1      0.0600s            0.1000s      0.0300s        1
+127.77.0.6  1      0      -                  0.1000s      -              0
 `
 	if !strings.HasSuffix(table, rows) {
 		t.Errorf("table:\n%s\nwant at its end:\n%s", table, rows)
