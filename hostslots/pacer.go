@@ -124,7 +124,8 @@ func (f *Feedback) overloaded() bool { return f.Status == 429 || f.Status == 503
 func (f *Feedback) success() bool    { return f.Status >= 200 && f.Status < 400 }
 
 // learn adapts the pace of a site to the end of a request. After 429 and 503 the gap doubles and is
-// at least Retry-After. Each success halves it.
+// at least Retry-After. Each success halves it. Retry-After with another status, from 300 on, puts
+// off the next request.
 func (p *pacer) learn(now time.Duration, of *pace, ordinary time.Duration, f *Feedback) {
 	of.took = f.Took
 	of.putOff(of.last+p.fetchGap(of), LastFetch)
@@ -143,6 +144,9 @@ func (p *pacer) learn(now time.Duration, of *pace, ordinary time.Duration, f *Fe
 		}
 	case f.success():
 		of.succeeded(base)
+	}
+	if retry > 0 && f.Status >= 300 && !f.overloaded() {
+		of.putOff(now+retry, RetryAfter)
 	}
 }
 

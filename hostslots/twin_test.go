@@ -628,7 +628,7 @@ func (r *run) learn(d *twinDoc, status int, retry time.Duration) {
 	h := r.w.hosts[d.host]
 	of, base := r.w.siteOf(h)
 	of.learn(base, status, retry)
-	if status == 429 || status == 503 {
+	if status == 429 || status == 503 || retry > 0 && status >= 300 {
 		of.notBefore = max(of.notBefore, r.now+retry)
 	}
 	at, site := h.group, d.host

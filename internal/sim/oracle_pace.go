@@ -172,7 +172,7 @@ func (h *host) slow() {
 }
 
 // finished records the end of a request and its duration. Status 429 and 503 double the site's gap,
-// success halves it.
+// success halves it. Retry-After counts with each status from 300 on.
 func (o *oracle) finished(h *host, t target, took time.Duration, status int, retry time.Duration) {
 	site := t.site
 	site.took, site.tookAt = took, o.now
@@ -186,10 +186,12 @@ func (o *oracle) finished(h *host, t target, took time.Duration, status int, ret
 	switch {
 	case status == 429 || status == 503:
 		site.backoff = max(site.backedOff(base), retry)
-		site.floor = max(site.floor, o.now+retry)
-		h.floor = max(h.floor, o.now+retry)
 	case isSuccess(status):
 		site.recovers(max(o.leastBase(base), longest))
+	}
+	if status >= 300 {
+		site.floor = max(site.floor, o.now+retry)
+		h.floor = max(h.floor, o.now+retry)
 	}
 	if t.above.kind == ofAddress {
 		o.learn(t.above, site, status)
