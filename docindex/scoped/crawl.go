@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"urlserver/docindex"
 	"urlserver/internal/scope"
@@ -59,6 +60,8 @@ type tally struct {
 	counted bool             // taken is known
 	taken   int64            // documents of the crawl, and places that puts have reserved
 	domains map[string]int64 // likewise by registered domain; nil: not known
+	places  int              // that puts have reserved and that are not settled yet
+	again   time.Time        // when it is counted again, as other daemons put, too; zero: never
 }
 
 // newCrawlLocked returns a crawl from its kept settings. What cannot be read, because a later

@@ -3,6 +3,7 @@ package scoped
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"urlserver/docindex"
 	"urlserver/internal/scope"
@@ -25,6 +26,9 @@ func (b *batch) putLimited(ctx context.Context, p *docindex.Puts, which []int) e
 			return err
 		}
 		err = b.putSome(ctx, p, granted)
+		for _, at := range places {
+			at.settle()
+		}
 		freed := false
 		for j, i := range granted {
 			if places[j].c != nil && b.p.Verdict(i) != docindex.New {
@@ -71,6 +75,7 @@ func (b *batch) reserve(ctx context.Context, p *docindex.Puts, which []int) (
 		if c := b.crawl(put.Crawl); c.limited() && put.Due != docindex.Never {
 			if err := b.s.count(ctx, idOf(put.Crawl), c); err != nil {
 				for _, old := range places {
+					old.settle()
 					old.free()
 				}
 				return nil, nil, nil, err
@@ -99,10 +104,21 @@ func (p place) take() bool {
 		return false
 	}
 	t.taken++
+	t.places++
 	if p.domain != "" && t.domains != nil {
 		t.domains[p.domain]++
 	}
 	return true
+}
+
+// settle says that the store has what was put for the place, or will not get it.
+func (p place) settle() {
+	if p.c == nil {
+		return
+	}
+	p.c.tally.mu.Lock()
+	p.c.tally.places--
+	p.c.tally.mu.Unlock()
 }
 
 func (p place) free() {
@@ -128,11 +144,21 @@ func (c *crawl) fullRule() scope.Rule {
 	return scope.PagesDomain
 }
 
+const (
+	recountPause = 8           // how much longer than a count the time to the next one is
+	recountMost  = time.Second // a count that takes longer is not repeated: a Put waits for it
+)
+
 // count makes sure that the numbers of a crawl's documents are known. It reads the counts of all
-// its queues if domains are limited, which it does once.
+// its queues if domains are limited. In a shared store it counts again now and then, as other daemons
+// put, too: while nothing is under way here, so that nothing counts twice.
 func (s *Store) count(ctx context.Context, id string, c *crawl) error {
 	t := c.tally
+	began := time.Now()
 	t.mu.Lock()
+	if s.shared && t.places == 0 && !t.again.IsZero() && began.After(t.again) {
+		t.counted, t.domains = false, nil
+	}
 	known := t.counted && (t.domains != nil || c.Scope.MaxPagesDomain == 0)
 	t.mu.Unlock()
 	if known {
@@ -156,6 +182,10 @@ func (s *Store) count(ctx context.Context, id string, c *crawl) error {
 	}
 	if t.domains == nil {
 		t.domains = domains
+	}
+	t.again = time.Time{}
+	if took := time.Since(began); took < recountMost {
+		t.again = time.Now().Add(recountPause * took)
 	}
 	return nil
 }

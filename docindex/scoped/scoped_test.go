@@ -265,6 +265,33 @@ func TestMaxPagesAgain(t *testing.T) {
 	})
 }
 
+// TestMaxPagesOfSeveral has two daemons put documents of a crawl into one Redis: each counts what the
+// other has put, after a while.
+func TestMaxPagesOfSeveral(t *testing.T) {
+	addr := redistest.Start(t).Addr()
+	open := func() *scoped.Store {
+		s := redis.New(redis.Config{Addrs: []string{addr}, Lease: time.Minute, Janitor: time.Minute})
+		t.Cleanup(func() { s.Close() })
+		return scoped.New(s)
+	}
+	a := open()
+	set(t, a, "c", `{"max_pages":6,"max_pages_domain":4}`)
+	b := open()
+	began := time.Now()
+	put(t, b, of("c", "http://a.test/b")...)
+	count := time.Since(began) // and more
+	v, _ := put(t, a, of("c", "http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4")...)
+	if v[2] != docindex.New || v[3] != docindex.Outside {
+		t.Errorf("the one that comes later puts: %v; want that it counts the other's", v)
+	}
+	time.Sleep(time.Until(began.Add(30 * count))) // it counts again after 9 times as long as a count takes
+	v, _ = put(t, b, of("c", "http://a.test/5", "http://b.test/1", "http://b.test/2", "http://b.test/3")...)
+	want := []docindex.Verdict{docindex.Outside, docindex.New, docindex.New, docindex.Outside}
+	if !slices.Equal(v, want) {
+		t.Errorf("the first one puts again: %v; want %v", v, want)
+	}
+}
+
 // TestViaOfTheSamePut puts a page, its link, and the link's link at once.
 func TestViaOfTheSamePut(t *testing.T) {
 	onStores(t, func(t *testing.T, s *scoped.Store) {
