@@ -60,7 +60,7 @@ generate: ## the code made of api/*/*.proto (needs protobuf-compiler)
 bench: ## the numbers, in a table, each beside its target (about 7 minutes)
 	go run ./internal/bench
 
-versus: ## the work of a frontier alone, for the daemon and for queues of other crawlers, in one table (N=20000 URLs; wants PyPI, redis-server)
+versus: ## the work of a frontier alone, for the daemon and for queues of other crawlers, and a broad crawl with Scrapy (N=20000 URLs; wants PyPI, redis-server)
 	@python3 scripts/versus $(N)
 
 fuzz: ## fuzz every target, FUZZTIME seconds in all

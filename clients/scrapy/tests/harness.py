@@ -88,6 +88,11 @@ class Daemon:
                 log.write(line)
                 log.flush()
 
+    def cpu(self) -> float:
+        """Returns the seconds of processor time that it has taken."""
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def close(self) -> None:
         self._process.kill()
         self._process.wait()
