@@ -5,6 +5,9 @@ from __future__ import annotations
 MARK_AGE = 600.0
 """Seconds after which the last request to an address does not matter."""
 
+KEPT = 0.9
+"""How much of the time between two lines a client keeps that catches up."""
+
 SWEEP = 1024
 """Number of addresses from which on old ones are forgotten."""
 
@@ -13,8 +16,10 @@ class Spacing:
     """Keeps the daemon's gaps where jobs wait for somebody to take them.
 
     The daemon paces the lines. A job that waited here was taken later than its line came, so the
-    next job of its address has to wait as long: two jobs of one address are taken no sooner after
-    each other than their lines came.
+    next job of its address has to wait, too: two jobs of one address are taken no sooner after each
+    other than their lines came, but for a tenth. Without that tenth, jobs would become later and
+    later: each is a little later than it may be, and where the daemon waits for its end, so is the
+    next line.
     """
 
     def __init__(self) -> None:
@@ -27,7 +32,7 @@ class Spacing:
         mark = self._marks.get(ip)
         if mark is None or line < mark[0]:
             return 0.0
-        return max(0.0, mark[1] + (line - mark[0]) - now)
+        return max(0.0, mark[1] + KEPT * (line - mark[0]) - now)
 
     def taken(self, ip: str, line: float, now: float) -> None:
         """Note that a job was taken now."""
