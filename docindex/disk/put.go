@@ -151,14 +151,13 @@ func (s *Store) takenLocked(docID []byte, n *name, known *doc) (refusal, err err
 
 // openLocked returns the queue for a URL on a host, and adds it if there is none.
 func (s *Store) openLocked(a *prefetched, p *docindex.Put, host []byte, now int64) {
-	key := keyOf(p, host)
 	if a.queue != 0 {
-		was := s.base.Sched.AnyHost(a.queue)
-		if s.base.Sched.Open(p.Crawl, key, host, now); s.base.Sched.AnyHost(a.queue) != was {
+		if s.base.Sched.NoteHost(a.queue, host, now) {
 			s.rewriteRow(a.queue)
 		}
 		return
 	}
+	key := keyOf(p, host)
 	if _, ok := s.base.Sched.Preset(p.Crawl, key); ok {
 		s.txn.b.Delete(presetKey(p.Crawl, key), nil)
 	}

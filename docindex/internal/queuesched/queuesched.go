@@ -201,11 +201,19 @@ func (d *Scheduler) Open(crawl, key, host []byte, now int64) uint32 {
 	if id == 0 {
 		id = d.newQueue(c, key, now)
 	}
-	if q := d.queues.At(id); q.flags&anyHost == 0 && string(key) != string(host) {
-		q.flags |= anyHost
-		d.Refresh(id, now)
-	}
+	d.NoteHost(id, host, now)
 	return id
+}
+
+// NoteHost notes that a queue has a URL on host. It reports whether that changes what AnyHost returns.
+func (d *Scheduler) NoteHost(id uint32, host []byte, now int64) (changed bool) {
+	q := d.queues.At(id)
+	if q.flags&anyHost != 0 || string(d.names.Bytes(q.key, int(q.keyLen))) == string(host) {
+		return false
+	}
+	q.flags |= anyHost
+	d.Refresh(id, now)
+	return true
 }
 
 func (d *Scheduler) newCrawl(crawlID string) uint32 {
