@@ -26,7 +26,9 @@ func (s *Store) tableLocked(queue uint32) (*shapes.Table[place], error) {
 		if err := s.readBranchsLocked(queue, q.no); err != nil {
 			return nil, s.failLocked(err)
 		}
-		q.cursor = plainPlace
+		if q.cursor = plainPlace; s.queues.branches.Of(queue) != nil {
+			s.base.Sched.SetBranched(queue, s.base.Now())
+		}
 	}
 	return s.queues.branches.Of(queue), nil
 }

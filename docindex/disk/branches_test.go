@@ -51,13 +51,25 @@ func fetch(t *testing.T, s docindex.Store, n int, end func(i int) bool) (urls []
 }
 
 // The order of the branches outlives a restart. What the slots had is due again, at its place.
-func TestBranchsReopened(t *testing.T) {
+func TestBranchesReopened(t *testing.T) {
 	path := t.TempDir()
 	s := open(t, path, disk.None)
 	linksOf(t, s, 0, 40)
 	always := func(int) bool { return true }
 	first := fetch(t, s, 20, func(i int) bool { return i%5 != 4 })
 	s = again(t, s, path)
+	s.SetAhead(6)
+	var some docindex.Batch
+	var back docindex.Outcomes
+	if err := s.Candidates(t.Context(), 100, nil, &some); err != nil || some.Len() != 6 {
+		t.Errorf("%d documents at the slots, %v; want 6", some.Len(), err)
+	}
+	for i := range some.Len() {
+		back.Add(docindex.Outcome{DocID: some.At(i).DocID, URL: some.At(i).URL})
+	}
+	if err := s.Return(t.Context(), &back); err != nil {
+		t.Fatal(err)
+	}
 	linksOf(t, s, 40, 50)
 	rest := fetch(t, s, 1000, always)
 	want := map[string]bool{}
