@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -34,6 +35,7 @@ type pacedQueue struct {
 const (
 	movingRetry  = 250    // ms until a queue is looked at again whose host moves
 	busyRetry    = 200    // ms until another look-up may begin
+	lentRetry    = 20     // least ms until a queue is looked at again whose address others use; at most twice that
 	blockedRetry = 60_000 // ms until a queue is looked at again whose address a rule blocks
 	maxPaced     = 1 << 20
 	maxPutOff    = 20 // times that a call looks for queues after it had to put off all that it found
@@ -60,7 +62,8 @@ func (p *clientPace) resetLocked(table *addresses.Table) {
 }
 
 // take opens a queue at its address, for a call that then calls gave. wait is 0, or says in how
-// many ms to look at the queue again.
+// many ms to look at the queue again. All daemons wait for that. So a queue that another daemon may
+// be using gets no turn behind others, which that daemon may have given out meanwhile.
 func (p *clientPace) take(e *entry, lease, now int64) (wait int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,6 +85,10 @@ func (p *clientPace) take(e *entry, lease, now int64) (wait int64) {
 	no, moving := p.table.Bind(q.no, host, &a, now)
 	if q.no = no; moving {
 		return movingRetry
+	}
+	if !p.table.IsUsable(no) {
+		p.table.Withdraw(no)
+		return lentRetry + rand.Int64N(lentRetry+1) // or the same daemon would be first each time
 	}
 	if at := p.table.MayFrom(no, now); at > now {
 		return at - now
@@ -139,6 +146,9 @@ func (p *clientPace) gave(e *entry, n int, lease, now int64) {
 		return
 	}
 	q.calls--
+	if n > 0 { // Redis may have taken long
+		p.table.Left(q.no, now+1)
+	}
 	for range n - 1 { // take counted the first one
 		p.table.Gave(q.no, now+1)
 	}

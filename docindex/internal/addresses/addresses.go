@@ -197,6 +197,13 @@ func (p *pace) isUsable(now int64) bool {
 	return false
 }
 
+// IsUsable reports whether others leave the address of a queue to clients now. If not, they are told
+// that clients want it.
+func (t *Table) IsUsable(id uint32) bool {
+	p := t.paces.At(t.queues.At(id).address)
+	return p.use == nil || p.use.Usable(max(1, int(p.waiting)))
+}
+
 // MayFrom returns when a queue may be taken. If that is now, the caller has it taken, or calls
 // Withdraw. Otherwise it is the queue's turn: the caller asks again then.
 func (t *Table) MayFrom(id uint32, now int64) (at int64) {
@@ -335,6 +342,14 @@ func (t *Table) Gave(id uint32, at int64) {
 		if p.use != nil {
 			p.use.Gave()
 		}
+	}
+}
+
+// Left makes the gaps after the URL that Gave counted last count from at, when it leaves.
+func (t *Table) Left(id uint32, at int64) {
+	for _, p := range t.both(t.queues.At(id)) {
+		p.last = max(p.last, at)
+		p.next = max(p.next, at+max(p.now().Gap, p.backoff))
 	}
 }
 
