@@ -23,7 +23,7 @@ func (s *Store) openDocsLocked(queue uint32) (scheduled, inTransit uint64) {
 func (s *Store) tableLocked(queue uint32) (*shapes.Table[place], error) {
 	q := s.queueAt(queue)
 	if q.cursor == (place{}) {
-		if err := s.readBranchsLocked(queue, q.no); err != nil {
+		if err := s.readBranchesLocked(queue, q.no); err != nil {
 			return nil, s.failLocked(err)
 		}
 		if q.cursor = plainPlace; s.queues.branches.Of(queue) != nil {
@@ -33,8 +33,8 @@ func (s *Store) tableLocked(queue uint32) (*shapes.Table[place], error) {
 	return s.queues.branches.Of(queue), nil
 }
 
-// readBranchsLocked reads the first row of each branch of a queue: its URL has the branch's shape.
-func (s *Store) readBranchsLocked(queue, no uint32) (err error) {
+// readBranchesLocked reads the first row of each branch of a queue: its URL has the branch's shape.
+func (s *Store) readBranchesLocked(queue, no uint32) (err error) {
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: numberKey(planRow, no),
 		UpperBound: planKey(nil, no, &plainPlace)})
 	if err != nil {
