@@ -5,7 +5,7 @@ from __future__ import annotations
 MARK_AGE = 600.0
 """Seconds after which the last request to an address does not matter."""
 
-KEPT = 0.9
+KEPT = 0.95
 """How much of the time between two lines a client keeps that catches up."""
 
 SWEEP = 1024
@@ -17,7 +17,7 @@ class Spacing:
 
     The daemon paces the lines. A job that waited here was taken later than its line came, so the
     next job of its address has to wait, too: two jobs of one address are taken no sooner after each
-    other than their lines came, but for a tenth. Without that tenth, jobs would become later and
+    other than their lines came, but for a twentieth. Without that, jobs would become later and
     later: each is a little later than it may be, and where the daemon waits for its end, so is the
     next line.
     """
