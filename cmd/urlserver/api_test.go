@@ -262,10 +262,10 @@ func (c *apiCall) request() string {
 
 const (
 	shownWidth = 130 // columns
-	shownLines = 4   // of replies that are no JSON
+	shownLines = 6   // of replies that are no JSON
 )
 
-// shownReply returns a reply as the page shows it: lists have two elements at most, texts four
+// shownReply returns a reply as the page shows it: lists have two elements at most, texts six
 // lines.
 func shownReply(media string, raw []byte) string {
 	switch media {
