@@ -37,7 +37,7 @@ var settingWords = [...]string{
 }
 
 // appendDocument appends the line of a document. A document in transit is written as scheduled. A
-// completed document has no metadata but its owner, and no priority.
+// completed document has no metadata but its owner, no priority and no payload.
 func appendDocument(dst []byte, d *docindex.Document) []byte {
 	dst = ndjson.AppendString(append(dst, `{"known":{"info":{"url":`...), d.URL)
 	dst = ndjson.AppendString(append(dst, `,"key":`...), d.Key)
@@ -70,7 +70,7 @@ func withOwn(m map[string][]string, d *docindex.Document) map[string][]string {
 	if depth != d.Depth {
 		own[depthKey] = strconv.Itoa(int(d.Depth))
 	}
-	if len(d.Payload) > 0 {
+	if d.State != docindex.Completed && len(d.Payload) > 0 {
 		own[payloadKey] = base64.StdEncoding.EncodeToString(d.Payload)
 	}
 	if m == nil && len(own) > 0 {
