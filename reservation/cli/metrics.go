@@ -51,6 +51,7 @@ func guard(next http.Handler, token string) http.Handler {
 		}
 		w.Header().Set("Connection", "close") // frees the place of an unauthenticated connection
 		if r.URL.Path != "/healthz" {
+			w.Header().Set("WWW-Authenticate", "Bearer")
 			http.Error(w, "this service wants Authorization: Bearer TOKEN (--token)", http.StatusUnauthorized)
 			return
 		}

@@ -113,7 +113,7 @@ func slowDocument(line []byte) (d Document, err error) {
 		LastMod  json.RawMessage `json:"lastmod"`
 	}
 	if err := json.Unmarshal(line, &raw); err != nil {
-		return d, fmt.Errorf("not a JSON object: %w", err)
+		return d, notObject(err)
 	}
 	var errs [5]error
 	d.DocID, errs[0] = idOf("doc_id", raw.DocID)
@@ -134,6 +134,15 @@ func slowDocument(line []byte) (d Document, err error) {
 		d.Metadata = raw.Metadata
 	}
 	return d, cmp.Or(errs[:]...)
+}
+
+// notObject returns the error of a line that is no JSON object: what is wrong with its JSON, or what
+// it is instead.
+func notObject(err error) error {
+	if kind, is := errors.AsType[*json.UnmarshalTypeError](err); is {
+		return fmt.Errorf("not a JSON object but %s", kind.Value)
+	}
+	return fmt.Errorf("not a JSON object: %w", err)
 }
 
 // absent reports whether a member is missing or null.

@@ -61,6 +61,22 @@ func TestParseDocument(t *testing.T) {
 	}
 }
 
+// TestNoObject wants errors that name what a line is, without types of Go.
+func TestNoObject(t *testing.T) {
+	for line, want := range map[string]string{
+		`["http://a.example/"]`: "not a JSON object but array",
+		`"http://a.example/"`:   "not a JSON object but string",
+		`{"url":`:               "not a JSON object: unexpected end of JSON input",
+	} {
+		if _, err := ParseDocument([]byte(line)); err == nil || err.Error() != want {
+			t.Errorf("ParseDocument(%s) = %v; want %s", line, err, want)
+		}
+		if _, err := ParseOutcome([]byte(line)); err == nil || err.Error() != want {
+			t.Errorf("ParseOutcome(%s) = %v; want %s", line, err, want)
+		}
+	}
+}
+
 // TestFast checks that the fast parser takes the lines that are common.
 func TestFast(t *testing.T) {
 	for _, line := range []string{

@@ -84,7 +84,7 @@ func slowOutcome(line []byte) (o Outcome, err error) {
 		At       json.RawMessage `json:"at"`
 	}
 	if err := json.Unmarshal(line, &raw); err != nil {
-		return o, fmt.Errorf("not a JSON object: %w", err)
+		return o, notObject(err)
 	}
 	var errs [7]error
 	o.DocID, errs[0] = idOf("doc_id", raw.DocID)
