@@ -69,6 +69,8 @@ type document struct {
 	sent         bool
 	held         bool
 	ever         bool // has ended before
+	returned     bool // the daemon gave it back, and knows for an hour what it knew of it
+	returnedAt   time.Duration
 	answered     bool
 	notBefore    time.Duration // a spider gave it back until then
 	judged       bool          // a verdict on it was made outside the engine, and not used yet

@@ -271,7 +271,7 @@ func (o *oracle) returned(id string) {
 	if d.lost {
 		o.suspected--
 	}
-	d.held = false
+	d.held, d.returned, d.returnedAt = false, true, o.now
 	o.held--
 	o.count(d.origin.host, -1)
 }

@@ -36,11 +36,22 @@ func (o *oracle) hold(id string) *document {
 	if d.held || d.ever && o.set.quarantine > 0 && o.now-d.ended < o.set.quarantine {
 		return nil
 	}
+	before := *d
 	*d = document{taken: o.now, held: true}
+	if before.returned && o.now-before.returnedAt < knownReturned {
+		d.sends, d.lost, d.alone = before.sends, before.lost, before.alone
+		d.lostTogether, d.lasted = before.lostTogether, before.lasted
+	}
+	if d.lost {
+		o.suspected++
+	}
 	o.held++
 	o.report.Taken++
 	return d
 }
+
+// knownReturned is for how long the daemon knows that a document that it gave back is a suspect.
+const knownReturned = time.Hour
 
 func (o *oracle) count(h *host, n int) {
 	h.held += n
@@ -60,11 +71,12 @@ func (q *origin) queue(d *document) {
 	q.queues = append(q.queues, originQueue{priority: d.priority, docs: []arrival{{doc: d, arrival: d.arrival}}})
 }
 
-// first returns the first held document that was never sent, or nil.
+// first returns the first held document that was never sent, or nil. A document that was lost with
+// a spider before the daemon gave it back waits as a suspect, out of order.
 func (l *originQueue) first() *document {
 	for len(l.docs) > 0 {
 		a := l.docs[0]
-		if a.doc.held && !a.doc.sent && a.doc.arrival == a.arrival {
+		if a.doc.held && !a.doc.sent && !a.doc.lost && a.doc.arrival == a.arrival {
 			return a.doc
 		}
 		l.docs = l.docs[1:]
@@ -131,10 +143,11 @@ func (o *oracle) mayGo(d *document, url string, since time.Duration) {
 	if d.tx != nil {
 		o.wrong(RuleTwice, "%s is sent while transaction %s has it", url, d.tx.id)
 	}
-	if !d.sent {
-		o.inTurn(d, url, since)
-	} else {
+	switch {
+	case d.sent:
 		o.report.Retries++
+	case !d.lost:
+		o.inTurn(d, url, since)
 	}
 	if d.notBefore > o.now {
 		o.wrong(RuleBack, "%s is sent; a spider gave it back until %v", url, d.notBefore)

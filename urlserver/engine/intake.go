@@ -94,6 +94,7 @@ func (e *Engine) Answered(p *Prepared) {
 			continue
 		}
 		e.outcome(docindex.Outcome{DocID: c.DocID, URL: c.URL, Crawl: c.Crawl, Kind: c.Kind})
+		delete(e.spiders.returned, string(c.DocID))
 		e.intake.newDocs++
 	}
 }
