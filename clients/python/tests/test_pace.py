@@ -29,7 +29,8 @@ class SpacingTest(unittest.TestCase):
     def test_catches_up(self) -> None:
         """A taker that was late once, and is always a little late, does not stay late.
 
-        The daemon sends the next line when a job has ended. No gap is shorter than 0.95 of what it is to be.
+        The daemon sends the next line when a job has ended. No gap is shorter than 0.95 of the one
+        that is due.
         """
         spacing, line, before, late = Spacing(), 0.0, -10.0, 2.0
         for _ in range(100):
