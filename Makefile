@@ -36,7 +36,7 @@ test-quick: ## the tests without those that take long
 	@go test -json -short -timeout 20m ./... | $(REPORT)
 
 # These start no goroutine (layers_test.go sees to most of them): the race detector has nothing to find there.
-SERIAL = hostslots|leftover|urlserver/engine|docindex/internal/queuesched|internal/container/[a-z0-9]+|api/urlfrontier|api/reservation
+SERIAL = hostslots|leftover|urlserver/engine|internal/scope|docindex/internal/queuesched|internal/container/[a-z0-9]+|api/urlfrontier|api/reservation
 
 check: ## formatting, vet, staticcheck, tidiness, layers, race detector
 	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
