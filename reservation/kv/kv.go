@@ -80,6 +80,7 @@ type Store struct {
 	writes   atomic.Uint64
 	repaired atomic.Uint64
 	sleep    func(ctx context.Context, d time.Duration) error
+	reads    *reads // nil: the KV reads one key at a time
 
 	mu        sync.Mutex      // guards all below
 	rowsInUse map[string]bool // rows that a call of this process is working on
@@ -92,6 +93,9 @@ var _ reservation.Store = (*Store)(nil)
 func New(cfg Config) *Store {
 	s := &Store{cfg: cfg, penalty: cfg.Penalty.Milliseconds(), rowsInUse: map[string]bool{}, sleep: sleep}
 	s.SingleCalls.Batcher = s
+	if many, can := cfg.KV.(ManyKV); can {
+		s.reads = &reads{many: many}
+	}
 	return s
 }
 
@@ -171,11 +175,19 @@ func (c *versioned) name() string  { return c.key[1:] }
 func rowKey(at int64, host string) string { return fmt.Sprintf("q%015d%s", at, host) }
 
 func (s *Store) read(ctx context.Context, key string) (*versioned, error) {
-	raw, err := s.cfg.KV.Get(ctx, key)
+	raw, err := s.get(ctx, key)
 	if err != nil {
 		return nil, fmt.Errorf("reservations: get %s: %w", key, err)
 	}
 	return parse(key, raw)
+}
+
+// get returns a key's value, nil if it has none.
+func (s *Store) get(ctx context.Context, key string) ([]byte, error) {
+	if s.reads != nil {
+		return s.reads.get(ctx, key)
+	}
+	return s.cfg.KV.Get(ctx, key)
 }
 
 func parse(key string, raw []byte) (*versioned, error) {

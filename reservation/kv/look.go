@@ -253,7 +253,7 @@ func (s *Store) mend(ctx context.Context, key string, now int64) error {
 		return s.requeue(ctx, h, max(h.Due, h.Next, now))
 	}
 	row := rowKey(h.Row, h.name())
-	if found, err := s.cfg.KV.Get(ctx, row); err != nil || found != nil { // a read needs no write to disk
+	if found, err := s.get(ctx, row); err != nil || found != nil { // a read needs no write to disk
 		return err
 	}
 	put, err := s.cfg.KV.CompareAndSwap(ctx, row, nil, []byte{'.'})

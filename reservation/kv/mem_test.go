@@ -3,10 +3,12 @@ package kv
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"urlserver/reservation"
@@ -149,6 +151,83 @@ func TestLostAnswers(t *testing.T) {
 
 // TestParallel runs the suite with many calls of the KV at once.
 func TestParallel(t *testing.T) { testStore(t, 16, 2000, func(m *mem) KV { return m }) }
+
+// gathered is a mem that is a ManyKV. It counts the calls and the keys.
+type gathered struct {
+	*mem
+	calls, keys atomic.Int64
+	hold        chan struct{} // a call waits until it is closed; nil: it does not wait
+}
+
+func (g *gathered) GetMany(_ context.Context, keys []string) (values [][]byte, err error) {
+	g.calls.Add(1)
+	g.keys.Add(int64(len(keys)))
+	if g.hold != nil {
+		<-g.hold
+	}
+	if keys[0] == "hbroken.test" {
+		return nil, errors.New("the store is away")
+	}
+	for _, key := range keys {
+		value, err := g.Get(context.Background(), key)
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, value)
+	}
+	return values, nil
+}
+
+// TestMany runs the suite with a KV that reads many keys in one call.
+func TestMany(t *testing.T) { testStore(t, 16, 2000, func(m *mem) KV { return &gathered{mem: m} }) }
+
+// TestReadsGather: reads that arrive while mostReads calls are under way go together in the next call.
+// Each gets its own value, and an error reaches all reads of its call, and no other.
+func TestReadsGather(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const more = 3 * mostKeys / 2
+		g := &gathered{mem: newMem(), hold: make(chan struct{})}
+		s := New(Config{KV: g, ID: "test", Now: func(context.Context) (int64, error) { return walkStart, nil }})
+		var all sync.WaitGroup
+		var failed atomic.Int64
+		for i := range mostReads + more {
+			host := fmt.Sprintf("h%d.test", i)
+			if i == 0 {
+				host = "broken.test"
+			}
+			g.CompareAndSwap(t.Context(), hostKey(host), nil, fmt.Appendf(nil, `{"by":%q}`, host))
+			all.Go(func() {
+				switch c, err := s.read(t.Context(), hostKey(host)); {
+				case err != nil:
+					failed.Add(1)
+				case c.By != host:
+					t.Errorf("the record of %s is that of %s", host, c.By)
+				}
+			})
+			synctest.Wait()
+		}
+		if got := g.calls.Load(); got != mostReads {
+			t.Errorf("%d calls under way; want %d", got, mostReads)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		all.Go(func() {
+			if _, err := s.read(ctx, "hlate.test"); !errors.Is(err, context.Canceled) {
+				t.Errorf("a read that was canceled while it waited: %v", err)
+			}
+		})
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		close(g.hold)
+		all.Wait()
+		if calls, keys := g.calls.Load(), g.keys.Load(); calls > mostReads+2 || keys != mostReads+more+1 {
+			t.Errorf("%d keys in %d calls; want %d in at most %d", keys, calls, mostReads+more+1, mostReads+2)
+		}
+		if got := failed.Load(); got != 1 {
+			t.Errorf("%d reads failed; want the one in the call that failed", got)
+		}
+	})
+}
 
 // moving is a mem that is a TxnKV.
 type moving struct{ *mem }

@@ -70,7 +70,10 @@ type keys struct {
 	client lazyconn.Client[*rawkv.Client]
 }
 
-var _ kv.KV = (*keys)(nil)
+var (
+	_ kv.KV     = (*keys)(nil)
+	_ kv.ManyKV = (*keys)(nil)
+)
 
 func newKeys(cfg Config) *keys {
 	k := &keys{cfg: cfg}
@@ -129,6 +132,19 @@ func (k *keys) Get(ctx context.Context, key string) (value []byte, err error) {
 		return err
 	})
 	return value, err
+}
+
+// GetMany implements kv.ManyKV.
+func (k *keys) GetMany(ctx context.Context, list []string) (values [][]byte, err error) {
+	full := make([][]byte, len(list))
+	for i, key := range list {
+		full[i] = []byte(k.cfg.Prefix + key)
+	}
+	err = k.call(ctx, func(ctx context.Context, c *rawkv.Client) error {
+		values, err = c.BatchGet(ctx, full)
+		return err
+	})
+	return values, err
 }
 
 // CompareAndSwap implements kv.KV. The client repeats a swap whose answer was lost; the second one

@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
@@ -18,8 +19,9 @@ type keys struct {
 }
 
 var (
-	_ kv.KV    = (*keys)(nil)
-	_ kv.TxnKV = (*keys)(nil)
+	_ kv.KV     = (*keys)(nil)
+	_ kv.TxnKV  = (*keys)(nil)
+	_ kv.ManyKV = (*keys)(nil)
 )
 
 func newKeys(cfg Config) *keys {
@@ -80,6 +82,37 @@ func (k *keys) Get(ctx context.Context, key string) (value []byte, err error) {
 		return err
 	})
 	return value, err
+}
+
+// readOps is how many keys one transaction reads. etcd refuses transactions of more than
+// --max-txn-ops, 128 unless said otherwise.
+const readOps = 100
+
+// GetMany implements kv.ManyKV.
+func (k *keys) GetMany(ctx context.Context, list []string) (values [][]byte, err error) {
+	for some := range slices.Chunk(list, readOps) {
+		ops := make([]clientv3.Op, len(some))
+		for i, key := range some {
+			ops[i] = clientv3.OpGet(k.cfg.Prefix + key)
+		}
+		if err := k.call(ctx, func(ctx context.Context, c *clientv3.Client) error {
+			got, err := c.Txn(ctx).Then(ops...).Commit()
+			if err != nil {
+				return err
+			}
+			for _, one := range got.Responses {
+				var value []byte
+				if found := one.GetResponseRange().Kvs; len(found) > 0 {
+					value = found[0].Value
+				}
+				values = append(values, value)
+			}
+			return nil
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
 }
 
 func (k *keys) CompareAndSwap(ctx context.Context, key string, was, to []byte) (bool, error) {
