@@ -144,7 +144,8 @@ func (s *Slots) NextWantedLease() (groupID uint32) {
 // ReleasedLeases gives up the leases that are not needed, and appends their groups. If the gap of
 // a group ends within linger, and before the lease does, the lease is kept until then: no other
 // daemon could use the group sooner, and more documents may come. That of an address with site groups
-// is kept for linger, since their next request needs it.
+// is kept for linger, since their next request needs it. So is that of a group with documents in a slot
+// and no gap to wait for: most often the address of its host is looked up again, which is soon over.
 func (s *Slots) ReleasedLeases(now, linger time.Duration, to []uint32) []uint32 {
 	for _, id := range s.leases.idle {
 		to = s.releaseLease(now, linger, id, to)
@@ -166,7 +167,7 @@ func (s *Slots) releaseLease(now, linger time.Duration, id uint32, to []uint32) 
 		return to
 	}
 	due := s.Group(id).FreeFrom()
-	if g.users > 0 && due <= now+linger {
+	if g.users > 0 && due <= now+linger || g.slot != 0 && g.docs > 0 && due <= now {
 		due = now + linger
 	}
 	if due > now && due-now <= linger && due < s.leases.ends.Due(id) {

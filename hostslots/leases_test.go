@@ -322,6 +322,34 @@ func TestReleaseIsDeferredUntilTheGapHasPassed(t *testing.T) {
 }
 
 // TestDeferredLeaseIsUsedAgain: documents that come before the release are sent under the lease.
+// TestLeaseIsKeptWhileTheAddressIsLookedUp: a group does not lose its lease to a look-up.
+func TestLeaseIsKeptWhileTheAddressIsLookedUp(t *testing.T) {
+	const linger, start = time.Second, 10 * time.Second // at start no gap is to be waited for
+	s := New(Config{
+		Count: 1, Len: 8, Concurrent: 1, Gap: time.Second, MaxAttempts: 1, StatusTimeout: time.Hour,
+		RejectOver: 9, Leases: true,
+	})
+	o := s.EnsureOrigin([]byte("http://a.test"), []byte("a.test"))
+	h := s.Host(s.HostOf(o))
+	h.Bind(0, Place{Addr: netip.MustParseAddr("10.0.0.1")})
+	s.Offer(0, Candidate{Origin: o, ID: []byte("1"), URL: []byte("http://a.test/"), Priority: 0})
+	id := s.NextWantedLease()
+	s.Group(id).LeaseGranted(start, time.Minute)
+	h.SetAddressPending(start, true)
+	if got := s.ReleasedLeases(start, linger, nil); len(got) != 0 {
+		t.Errorf("released as the look-up begins are %v; want none", got)
+	}
+	h.SetAddressPending(start+linger/2, false)
+	if got := s.ReleasedLeases(start+linger, linger, nil); len(got) != 0 || !s.Group(id).Leased() {
+		t.Errorf("released after the look-up are %v; want none", got)
+	}
+	h.SetAddressPending(start+2*linger, true)
+	s.ReleasedLeases(start+2*linger, linger, nil)
+	if got := s.ReleasedLeases(start+3*linger, linger, nil); len(got) != 1 {
+		t.Errorf("released during a slow look-up are %v; want the group", got)
+	}
+}
+
 func TestDeferredLeaseIsUsedAgain(t *testing.T) {
 	const gap = 2 * time.Second
 	s := New(Config{
