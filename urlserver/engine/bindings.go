@@ -57,6 +57,7 @@ type binding struct {
 	own     bool          // the host is bound to itself
 	covered bool          // see Bind.Covered
 	follows bool          // this daemon goes by the binding, but does not extend it
+	held    bool          // nothing is sent to the host until the answer, but it stays in its group
 	yields  time.Duration // the binding is not extended until then: another daemon waits for its end
 }
 
@@ -151,8 +152,8 @@ func (e *Engine) propose(host uint32, b *binding) {
 }
 
 // isBound reports whether a host may be requested now under its binding. It extends the binding
-// when that is due. If it returns false, the host leaves its group and waits for the reservation's
-// answer.
+// when that is due. If it returns false, the host waits for the reservation's answer: in the group
+// that it is in, whose lease it keeps, if that is the one to ask for; else it leaves its group.
 func (e *Engine) isBound(host uint32) bool {
 	h := e.slots.Host(host)
 	if e.opt.Lease == 0 {
@@ -169,7 +170,14 @@ func (e *Engine) isBound(host uint32) bool {
 		e.dns.addresses.moved[host] = b.addr
 		return !e.regroup(host)
 	}
-	if h.Move(e.now, e.place(host, b.addr), true) {
+	place := e.place(host, b.addr)
+	if b.at != 0 && h.IsAt(place) {
+		b.held = true
+		h.SetAddressPending(e.now, true)
+		e.propose(host, b)
+		return false
+	}
+	if h.Move(e.now, place, true) {
 		e.propose(host, b)
 	}
 	return false
@@ -271,6 +279,10 @@ func (e *Engine) bindAnswered(answer *Bind, began time.Duration) {
 		return
 	}
 	addr := boundAddr(answer)
+	held := b.held
+	if b.held = false; held {
+		h.SetAddressPending(e.now, false)
+	}
 	if e.awaitsEnd(answer, b) {
 		return
 	}
@@ -296,7 +308,7 @@ func (e *Engine) bindAnswered(answer *Bind, began time.Duration) {
 		place = e.placeIn(host, answer.Group, b.addr)
 	}
 	if !h.Resolving() {
-		if id, in := h.GroupID(); in && addr.IsValid() && id != place.GroupID(h.Name()) {
+		if id, in := h.GroupID(); in && (held || addr.IsValid()) && id != place.GroupID(h.Name()) {
 			b.at = 0 // it was bound to another group meanwhile: it leaves at its next turn
 		}
 		return

@@ -116,6 +116,39 @@ func TestHostThatComesBackSoonIsNotBoundAgain(t *testing.T) {
 	}
 }
 
+// TestBindingThatEndsKeepsTheLease: a host whose answer is too old at its turn waits for the next answer in
+// its group, and does not lose the lease. It leaves the group if the answer is another one.
+func TestBindingThatEndsKeepsTheLease(t *testing.T) {
+	for _, moves := range []bool{false, true} {
+		b := newBinder(t)
+		b.give()
+		b.reserve(true)
+		b.fetch()
+		b.give()
+		b.e.leases.bindings.byHost.At(1).at -= bindLeases * lease
+		b.e.Advance(b.e.now+second, time.Time{})
+		b.e.Step(nil)
+		if out := b.e.Output(b.spider, nil); out != nil {
+			t.Fatalf("%q is sent under an answer that is too old", out)
+		}
+		first := b.addr
+		if b.addr = b.addr.Next(); !moves {
+			b.addr = first
+		}
+		for i := range b.e.Out.Leases.Binds {
+			b.e.Out.Leases.Binds[i].Addr = b.addr
+		}
+		b.reserve(true)
+		b.fetch()
+		if want := map[bool]int{false: 1, true: 2}[moves]; b.tries != want {
+			t.Errorf("another group %v: %d leases were asked for; want %d", moves, b.tries, want)
+		}
+		if got := b.e.slots.Host(1).Addr(); got != b.addr {
+			t.Errorf("another group %v: the host is at %v; want %v", moves, got, b.addr)
+		}
+	}
+}
+
 // TestHostIsBoundOnce however many of its documents come before the answer.
 func TestHostIsBoundOnce(t *testing.T) {
 	b := newBinder(t)
