@@ -214,12 +214,16 @@ type stuck struct {
 // tellAfter is the time without progress after which all daemons are asked for the reason.
 const tellAfter = 12 * time.Second
 
+// mostTold is for how many hosts a look asks: each question is work for the reservation, which is slow when
+// many hosts wait.
+const mostTold = 5
+
 // look adds the time since the last call to hosts that could have been served and were not. fine is
 // false while nothing can be reserved.
 func (s *stuck) look(fine bool) {
 	now := time.Now()
 	passed := min(now.Sub(s.looked), time.Second)
-	servable := s.index.servable()
+	servable, told := s.index.servable(), 0
 	for host := range s.index.hosts {
 		last := time.Time{}
 		for _, name := range s.places(host) {
@@ -231,7 +235,8 @@ func (s *stuck) look(fine bool) {
 			s.since[host] = 0
 			continue
 		}
-		if before := s.since[host]; before <= tellAfter && before+passed > tellAfter {
+		if before := s.since[host]; before <= tellAfter && before+passed > tellAfter && told < mostTold {
+			told++
 			s.tell(s.index.hosts[host])
 		}
 		s.since[host] += passed
