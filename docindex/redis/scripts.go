@@ -62,6 +62,7 @@ var (
 	awayScript      = read("away")
 	inboxScript     = read("inbox")
 	mendScript      = read("mend")
+	pagesScript     = read("pages")
 )
 
 func read(name string) *script {

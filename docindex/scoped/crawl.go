@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"urlserver/docindex"
 	"urlserver/internal/scope"
@@ -60,8 +59,8 @@ type tally struct {
 	counted bool             // taken is known
 	taken   int64            // documents of the crawl, and places that puts have reserved
 	domains map[string]int64 // likewise by registered domain; nil: not known
-	places  int              // that puts have reserved and that are not settled yet
-	again   time.Time        // when it is counted again, as other daemons put, too; zero: never
+	stale   bool             // what a shared store has counted is to be forgotten
+	full    bool             // a shared store said last that the crawl is, and no domain
 }
 
 // newCrawlLocked returns a crawl from its kept settings. What cannot be read, because a later
@@ -114,6 +113,11 @@ func (c *crawl) check(url, host []byte, depth uint16, now int64) scope.Rule {
 // limited reports whether the number of its documents is limited.
 func (c *crawl) limited() bool {
 	return c != nil && c.rules != nil && c.Scope.MaxPages+c.Scope.MaxPagesDomain > 0
+}
+
+// countsMore reports whether something is limited that was not in the settings before.
+func (c *crawl) countsMore(old *crawl) bool {
+	return c.limited() && (!old.limited() || c.Scope.MaxPagesDomain > 0 && old.Scope.MaxPagesDomain == 0)
 }
 
 // rechecked reports whether its documents are looked at before they are handed out.

@@ -2,8 +2,8 @@ package scoped
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"time"
 
 	"urlserver/docindex"
 	"urlserver/internal/scope"
@@ -13,6 +13,7 @@ import (
 // place is a place among the documents of a crawl that a put has reserved.
 type place struct {
 	c      *crawl // nil: the crawl has any number of documents
+	id     string // of the crawl
 	domain string // "": its domain has any number of documents
 }
 
@@ -26,20 +27,20 @@ func (b *batch) putLimited(ctx context.Context, p *docindex.Puts, which []int) e
 			return err
 		}
 		err = b.putSome(ctx, p, granted)
-		for _, at := range places {
-			at.settle()
-		}
-		freed := false
+		var free []place
 		for j, i := range granted {
-			if places[j].c != nil && b.p.Verdict(i) != docindex.New {
-				places[j].free()
-				freed = true
+			switch at := places[j]; {
+			case at.c == nil || b.p.Verdict(i) == docindex.New:
+			case b.s.pages != nil && b.p.Verdict(i) == docindex.Unsettled: // it may be stored
+				at.c.tally.recount()
+			default:
+				free = append(free, at)
 			}
 		}
-		if err != nil {
+		if err := errors.Join(err, b.s.free(ctx, free)); err != nil {
 			return err
 		}
-		if !freed {
+		if len(free) == 0 {
 			return b.full(ctx, p, waiting)
 		}
 		which = waiting
@@ -69,29 +70,137 @@ func (b *batch) full(ctx context.Context, p *docindex.Puts, which []int) error {
 func (b *batch) reserve(ctx context.Context, p *docindex.Puts, which []int) (
 	granted []int, places []place, waiting []int, err error,
 ) {
-	for _, i := range which {
+	all := make([]place, len(which))
+	for j, i := range which {
 		put, host := p.At(i)
-		var at place
 		if c := b.crawl(put.Crawl); c.limited() && put.Due != docindex.Never {
-			if err := b.s.count(ctx, idOf(put.Crawl), c); err != nil {
-				for _, old := range places {
-					old.settle()
-					old.free()
-				}
-				return nil, nil, nil, err
-			}
-			at.c = c
+			all[j] = place{c: c, id: idOf(put.Crawl)}
 			if c.Scope.MaxPagesDomain > 0 {
-				at.domain = weburl.Domain(string(host))
-			}
-			if !at.take() {
-				waiting = append(waiting, i)
-				continue
+				all[j].domain = weburl.Domain(string(host))
 			}
 		}
-		granted, places = append(granted, i), append(places, at)
+	}
+	got, err := b.s.take(ctx, all)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	for j, i := range which {
+		if got[j] {
+			granted, places = append(granted, i), append(places, all[j])
+		} else {
+			waiting = append(waiting, i)
+		}
 	}
 	return granted, places, waiting, nil
+}
+
+// take takes places, as far as there are some. After an error it has taken none.
+func (s *Store) take(ctx context.Context, places []place) (got []bool, err error) {
+	got = make([]bool, len(places))
+	var mine []place
+	if s.pages != nil {
+		mine, err = s.takeShared(ctx, places, got)
+	} else {
+		for j, at := range places {
+			if at.c != nil && err == nil {
+				err = s.count(ctx, at.id, at.c)
+			}
+			if got[j] = at.c == nil || err == nil && at.take(); got[j] {
+				mine = append(mine, at)
+			}
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.free(ctx, mine))
+	}
+	return got, nil
+}
+
+// takeShared takes places from a store that counts for several daemons. It returns those that it has
+// taken, and sets got of these and of those without a limit.
+func (s *Store) takeShared(ctx context.Context, places []place, got []bool) (mine []place, err error) {
+	for id, which := range byCrawl(places) {
+		if id == "" {
+			for _, j := range which {
+				got[j] = true
+			}
+			continue
+		}
+		limits, err := s.takePages(ctx, places, which)
+		if err != nil {
+			return mine, fmt.Errorf("places in crawl %.100q: %w", id, err)
+		}
+		full := false
+		for n, j := range which {
+			if got[j] = limits[n] == docindex.Placed; got[j] {
+				mine = append(mine, places[j])
+			}
+			full = full || limits[n] == docindex.CrawlFull
+		}
+		t := places[which[0]].c.tally
+		t.mu.Lock()
+		t.full = full
+		t.mu.Unlock()
+	}
+	return mine, nil
+}
+
+// byCrawl returns the indexes of places by the IDs of their crawls; "": those without a limit.
+func byCrawl(places []place) map[string][]int {
+	of := map[string][]int{}
+	for j, at := range places {
+		of[at.id] = append(of[at.id], j)
+	}
+	return of
+}
+
+// takePages takes places of one crawl. It counts the documents first if need be.
+func (s *Store) takePages(ctx context.Context, places []place, which []int) ([]docindex.PageLimit, error) {
+	c, id := places[which[0]].c, places[which[0]].id
+	if c.tally.takeStale() {
+		if err := s.pages.ForgetPages(ctx, id); err != nil {
+			c.tally.recount()
+			return nil, err
+		}
+	}
+	domains := domainsOf(places, which)
+	for range 3 { // others may forget them between
+		limits, counted, err := s.pages.TakePages(ctx, id, domains, c.Scope.MaxPages, c.Scope.MaxPagesDomain)
+		if err != nil || counted {
+			return limits, err
+		}
+		all, ofDomains, err := s.countAll(ctx, id, c)
+		if err == nil {
+			err = s.pages.CountPages(ctx, id, all, ofDomains)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return nil, errors.New("its documents cannot be counted")
+}
+
+func domainsOf(places []place, which []int) (domains []string) {
+	for _, j := range which {
+		domains = append(domains, places[j].domain)
+	}
+	return domains
+}
+
+// free frees places.
+func (s *Store) free(ctx context.Context, places []place) (err error) {
+	if s.pages == nil {
+		for _, at := range places {
+			at.free()
+		}
+		return nil
+	}
+	for id, which := range byCrawl(places) {
+		if id != "" {
+			err = errors.Join(err, s.pages.FreePages(ctx, id, domainsOf(places, which)))
+		}
+	}
+	return err
 }
 
 // take takes the place, if the crawl and the domain have one.
@@ -104,21 +213,10 @@ func (p place) take() bool {
 		return false
 	}
 	t.taken++
-	t.places++
 	if p.domain != "" && t.domains != nil {
 		t.domains[p.domain]++
 	}
 	return true
-}
-
-// settle says that the store has what was put for the place, or will not get it.
-func (p place) settle() {
-	if p.c == nil {
-		return
-	}
-	p.c.tally.mu.Lock()
-	p.c.tally.places--
-	p.c.tally.mu.Unlock()
 }
 
 func (p place) free() {
@@ -138,56 +236,52 @@ func (p place) free() {
 func (c *crawl) fullRule() scope.Rule {
 	c.tally.mu.Lock()
 	defer c.tally.mu.Unlock()
-	if c.Scope.MaxPages > 0 && c.tally.taken >= c.Scope.MaxPages {
+	if c.Scope.MaxPages > 0 && (c.tally.taken >= c.Scope.MaxPages || c.tally.full) {
 		return scope.Pages
 	}
 	return scope.PagesDomain
 }
 
-const (
-	recountPause = 8           // how much longer than a count the time to the next one is
-	recountMost  = time.Second // a count that takes longer is not repeated: a Put waits for it
-)
-
-// count makes sure that the numbers of a crawl's documents are known. It reads the counts of all
-// its queues if domains are limited. In a shared store it counts again now and then, as other daemons
-// put, too: while nothing is under way here, so that nothing counts twice.
+// count makes sure that the numbers of a crawl's documents are known.
 func (s *Store) count(ctx context.Context, id string, c *crawl) error {
 	t := c.tally
-	began := time.Now()
 	t.mu.Lock()
-	if s.shared && t.places == 0 && !t.again.IsZero() && began.After(t.again) {
-		t.counted, t.domains = false, nil
-	}
 	known := t.counted && (t.domains != nil || c.Scope.MaxPagesDomain == 0)
 	t.mu.Unlock()
 	if known {
 		return nil
 	}
-	of := queuesOf(id)
-	all, err := s.Store.Count(ctx, &of)
+	all, domains, err := s.countAll(ctx, id, c)
 	if err != nil {
-		return fmt.Errorf("count of crawl %.100q: %w", id, err)
-	}
-	var domains map[string]int64
-	if c.Scope.MaxPagesDomain > 0 {
-		if domains, err = s.countDomains(ctx, of); err != nil {
-			return fmt.Errorf("domains of crawl %.100q: %w", id, err)
-		}
+		return err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.counted {
-		t.taken, t.counted = documents(all), true
+		t.taken, t.counted = all, true
 	}
 	if t.domains == nil {
 		t.domains = domains
 	}
-	t.again = time.Time{}
-	if took := time.Since(began); took < recountMost {
-		t.again = time.Now().Add(recountPause * took)
-	}
 	return nil
+}
+
+// countAll counts the documents of a crawl, and those of each domain if domains are limited. Then it
+// reads the counts of all queues of the crawl.
+func (s *Store) countAll(ctx context.Context, id string, c *crawl) (
+	pages int64, domains map[string]int64, err error,
+) {
+	of := queuesOf(id)
+	all, err := s.Store.Count(ctx, &of)
+	if err != nil {
+		return 0, nil, fmt.Errorf("count of crawl %.100q: %w", id, err)
+	}
+	if c.Scope.MaxPagesDomain > 0 {
+		if domains, err = s.countDomains(ctx, of); err != nil {
+			return 0, nil, fmt.Errorf("domains of crawl %.100q: %w", id, err)
+		}
+	}
+	return documents(all), domains, nil
 }
 
 func documents(n docindex.Counts) int64 { return int64(n.Scheduled + n.InTransit + n.Completed) }
@@ -215,7 +309,7 @@ func (s *Store) countDomains(ctx context.Context, of docindex.Scope) (map[string
 // recount forgets the numbers of a crawl's documents.
 func (s *Store) recount(crawl []byte) {
 	if c := s.find(crawl); c != nil {
-		c.tally.forget()
+		c.tally.recount()
 	}
 }
 
@@ -225,7 +319,7 @@ func (s *Store) recountAll() {
 	defer s.mu.RUnlock()
 	for _, c := range s.crawls {
 		if c.limited() {
-			c.tally.forget()
+			c.tally.recount()
 		}
 	}
 }
@@ -234,4 +328,21 @@ func (t *tally) forget() {
 	t.mu.Lock()
 	t.counted, t.domains = false, nil
 	t.mu.Unlock()
+}
+
+// recount is forget, and what a shared store has counted is to be forgotten, too.
+func (t *tally) recount() {
+	t.forget()
+	t.mu.Lock()
+	t.stale = true
+	t.mu.Unlock()
+}
+
+// takeStale reports whether what a shared store has counted is to be forgotten, once.
+func (t *tally) takeStale() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	stale := t.stale
+	t.stale = false
+	return stale
 }

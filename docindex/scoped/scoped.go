@@ -22,15 +22,16 @@ import (
 // within is.
 type Store struct {
 	docindex.Store
-	names   *canonical.Rules // what URLs are known by; nil: their own text
-	shared  bool             // by several daemons
-	sites   *beliefs         // whether what hosts say as lastmod is believed
-	now     func() int64     // seconds since 1970
-	turn    chan struct{}    // a semaphore of one: who has it reads or writes settings
-	looking chan struct{}    // a semaphore of one: who has it reviews a crawl
-	wake    chan struct{}    // holds one while Run may have something to review
-	loaded  atomic.Int64     // when settings were read last, ms since 1970; 0: never
-	some    atomic.Bool      // there are crawls with settings
+	names   *canonical.Rules     // what URLs are known by; nil: their own text
+	shared  bool                 // by several daemons
+	pages   docindex.PageCounter // counts for several daemons; nil: this one counts alone
+	sites   *beliefs             // whether what hosts say as lastmod is believed
+	now     func() int64         // seconds since 1970
+	turn    chan struct{}        // a semaphore of one: who has it reads or writes settings
+	looking chan struct{}        // a semaphore of one: who has it reviews a crawl
+	wake    chan struct{}        // holds one while Run may have something to review
+	loaded  atomic.Int64         // when settings were read last, ms since 1970; 0: never
+	some    atomic.Bool          // there are crawls with settings
 
 	version uint64            // of the settings that were read last; whoever has turn uses it
 	kept    map[string]string // texts of notes of crawls, by name; set before loaded, then used by Run
@@ -58,9 +59,10 @@ const (
 // parameters do not count for what URLs are known by.
 func New(store docindex.Store, rules ...canonical.Rule) *Store {
 	_, shared := store.(sharedStore)
+	pages, _ := store.(docindex.PageCounter)
 	s := &Store{
 		Store: store, names: canonical.New(rules, docindex.MaxUnique),
-		shared: shared, sites: newBeliefs(), now: func() int64 { return time.Now().Unix() },
+		shared: shared, pages: pages, sites: newBeliefs(), now: func() int64 { return time.Now().Unix() },
 		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1), looking: make(chan struct{}, 1),
 		crawls: map[string]*crawl{}, rules: map[string]*scope.Rules{}, timed: map[string]*crawl{},
 		reviews: map[string]struct{}{},
@@ -181,7 +183,7 @@ func (s *Store) installLocked(id, text string, review bool) {
 	c := s.newCrawlLocked(text)
 	if old != nil {
 		c.tally, review = old.tally, review && (c.rules != old.rules || c.Stopped != old.Stopped)
-		if c.limited() && !old.limited() || c.Scope.MaxPagesDomain > 0 && old.Scope.MaxPagesDomain == 0 {
+		if c.countsMore(old) {
 			c.tally.forget() // what was put meanwhile was not counted
 		}
 	}

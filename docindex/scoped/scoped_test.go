@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -265,30 +266,50 @@ func TestMaxPagesAgain(t *testing.T) {
 	})
 }
 
-// TestMaxPagesOfSeveral has two daemons put documents of a crawl into one Redis: each counts what the
-// other has put, after a while.
+// TestMaxPagesOfSeveral has three daemons put documents of a crawl into one Redis at once, each at full
+// speed. Together they store as many as the crawl may have, and none of a domain more.
 func TestMaxPagesOfSeveral(t *testing.T) {
 	addr := redistest.Start(t).Addr()
-	open := func() *scoped.Store {
+	var stores []*scoped.Store
+	for range 3 {
 		s := redis.New(redis.Config{Addrs: []string{addr}, Lease: time.Minute, Janitor: time.Minute})
 		t.Cleanup(func() { s.Close() })
-		return scoped.New(s)
+		stores = append(stores, scoped.New(s))
 	}
-	a := open()
-	set(t, a, "c", `{"max_pages":6,"max_pages_domain":4}`)
-	b := open()
-	began := time.Now()
-	put(t, b, of("c", "http://a.test/b")...)
-	count := time.Since(began) // and more
-	v, _ := put(t, a, of("c", "http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4")...)
-	if v[2] != docindex.New || v[3] != docindex.Outside {
-		t.Errorf("the one that comes later puts: %v; want that it counts the other's", v)
+	set(t, stores[0], "c", `{"max_pages":300,"max_pages_domain":40}`)
+	var all sync.WaitGroup
+	for n, s := range stores {
+		all.Go(func() {
+			for i := range 40 {
+				var urls []string
+				for j := range 20 { // half of them are another daemon's, too
+					urls = append(urls, fmt.Sprintf("http://d%d.test/%d/%d", j%10, (n+j%2)%3, 20*i+j))
+				}
+				put(t, s, of("c", urls...)...)
+			}
+		})
 	}
-	time.Sleep(time.Until(began.Add(30 * count))) // it counts again after 9 times as long as a count takes
-	v, _ = put(t, b, of("c", "http://a.test/5", "http://b.test/1", "http://b.test/2", "http://b.test/3")...)
-	want := []docindex.Verdict{docindex.Outside, docindex.New, docindex.New, docindex.Outside}
-	if !slices.Equal(v, want) {
-		t.Errorf("the first one puts again: %v; want %v", v, want)
+	all.Wait()
+	for _, s := range stores {
+		n, err := s.Count(t.Context(), &docindex.Scope{Crawl: []byte("c")})
+		if err != nil || n.Scheduled != 300 {
+			t.Errorf("%+v are stored, %v; want 300", n, err)
+		}
+	}
+	for i := range 10 {
+		key := fmt.Sprintf("d%d.test", i)
+		n, err := stores[0].Count(t.Context(), &docindex.Scope{Crawl: []byte("c"), Key: []byte(key)})
+		if err != nil || n.Scheduled > 40 {
+			t.Errorf("%+v of %s are stored, %v; want 40 at most", n, key, err)
+		}
+	}
+	// What is deleted makes room.
+	queue := docindex.Scope{Crawl: []byte("c"), Key: []byte("d0.test")}
+	if _, err := stores[1].Delete(t.Context(), queue); err != nil {
+		t.Fatal(err)
+	}
+	if v, _ := put(t, stores[1], of("c", "http://d0.test/new")...); v[0] != docindex.New {
+		t.Errorf("after a queue was deleted a put gets %v", v)
 	}
 }
 

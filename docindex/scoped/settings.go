@@ -164,8 +164,12 @@ func (s *Store) change(ctx context.Context, id string, do func(*Settings) (remov
 		return err
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.installLocked(id, string(text), true)
+	c := s.crawls[id]
+	s.mu.Unlock()
+	if s.pages != nil && (c == nil || c.countsMore(old)) {
+		return s.pages.ForgetPages(ctx, id)
+	}
 	return nil
 }
 
