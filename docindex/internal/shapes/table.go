@@ -1,5 +1,7 @@
 package shapes
 
+import "slices"
+
 // Bounds of a table.
 const (
 	maxBranches = 1000 // shapes with a branch of their own; the rest shares one more
@@ -36,11 +38,12 @@ type branch[T any] struct {
 type Table[T any] struct {
 	now      int64 // the turn of the branch that was served last
 	branches []branch[T]
-	counted  int    // of branches, those that Tables counts
-	page     uint64 // whose links came last, as a hash
-	was      uint8  // how dear its shape was before
-	own      bool   // it brought its own shape
-	other    bool   // it brought another one
+	byHash   []uint16 // numbers of branches, by their hashes; of equal ones the first one first
+	counted  int      // of branches, those that Tables counts
+	page     uint64   // whose links came last, as a hash
+	was      uint8    // how dear its shape was before
+	own      bool     // it brought its own shape
+	other    bool     // it brought another one
 }
 
 // Of returns what the store keeps of a branch.
@@ -51,12 +54,25 @@ func (t *Table[T]) Len() uint32 { return uint32(len(t.branches)) }
 
 // find returns the number of the branch for a shape, or 0.
 func (t *Table[T]) find(hash uint64) uint32 {
-	for i := range t.branches {
-		if t.branches[i].hash == hash {
-			return uint32(i + 1)
+	at := t.search(hash)
+	if at == len(t.byHash) || t.branches[t.byHash[at]-1].hash != hash {
+		return 0
+	}
+	return uint32(t.byHash[at])
+}
+
+// search returns the first place in byHash of a hash that is not smaller.
+func (t *Table[T]) search(hash uint64) int {
+	from, to := 0, len(t.byHash)
+	for from < to {
+		middle := (from + to) / 2
+		if t.branches[t.byHash[middle]-1].hash < hash {
+			from = middle + 1
+		} else {
+			to = middle
 		}
 	}
-	return 0
+	return from
 }
 
 // Branch returns the number of the branch for a shape. It adds the branch if there is none.
@@ -85,7 +101,12 @@ func (t *Table[T]) add(s Shape) {
 			break
 		}
 	}
+	at := t.search(s.hash)
+	for at < len(t.byHash) && t.branches[t.byHash[at]-1].hash == s.hash {
+		at++
+	}
 	t.branches = append(t.branches, l)
+	t.byHash = slices.Insert(t.byHash, at, uint16(t.Len()))
 }
 
 // Reach makes a number that of a branch. Branches that it adds have no shape.

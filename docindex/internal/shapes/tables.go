@@ -35,7 +35,9 @@ func (s *Tables[T]) Drop(queue uint32) {
 // Bytes returns the memory in use, about.
 func (s *Tables[T]) Bytes() int64 {
 	const entry = 8 + 8 // of the map
-	return int64(len(s.of))*int64(unsafe.Sizeof(Table[T]{})+entry) + int64(s.branches)*int64(unsafe.Sizeof(branch[T]{}))
+	const number = 2    // in Table.byHash
+	return int64(len(s.of))*int64(unsafe.Sizeof(Table[T]{})+entry) +
+		int64(s.branches)*int64(unsafe.Sizeof(branch[T]{})+number)
 }
 
 // Enter returns the number of the branch in which a new document of a queue waits; 0: it waits in
