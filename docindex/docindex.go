@@ -144,15 +144,22 @@ type Hooks interface {
 	// first document. Those of crawls without queues are left out.
 	RestoreRounds(rounds []Round)
 
-	// SetAhead sets how many documents of a queue the slots have at most if its links take turns by
-	// their shapes; 0: any number. docindex/redis has no shapes.
-	SetAhead(docs int)
+	// SetAhead sets how many documents the slots have at most before it is their turn. docindex/redis
+	// gives any number.
+	SetAhead(to Ahead)
 
 	// SetAddresses makes URL Frontier clients keep the pace of sites and addresses, in queues whose
 	// key is the host; nil: they do not. A queue is given out when its site and its address may be
 	// asked. It is open there while clients have URLs of it. Each URL that is given out puts off
 	// the next one by the gap. A call does not wait for addresses that are not known yet.
 	SetAddresses(of Addresses)
+}
+
+// Ahead is how many documents the daemon's slots have at most of what has turns; 0: any number.
+type Ahead struct {
+	Queue   int // of a queue whose links take turns by their shapes
+	Domain  int // of a registered domain of a crawl
+	Waiting int // of a domain that is over its budget
 }
 
 // Round is how a registered domain of a crawl stands that has overrun its budget.

@@ -56,5 +56,6 @@ const (
 	WaitAddressInUse                      // clients have URLs of as many queues at the Level as may be open
 	WaitInactive                          // URL Frontier clients are given nothing (SetActive)
 	WaitShapes                            // links take turns by their shapes, and slots have Count URLs, enough ahead
+	WaitDomain                            // slots have Count URLs of the domain Name, enough ahead
 	WaitOverBudget                        // others go before the domain Name: Round begins after Count pages of Crawl
 )

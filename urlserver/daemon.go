@@ -174,15 +174,18 @@ func (d *Daemon) configureStore(cfg *configs.Config) {
 	d.parts.Store.SetAddresses(d.addresses.of)
 }
 
-// ahead returns how many documents of a site whose links take turns the slots have: some more than
-// any site may have open requests.
-func ahead(cfg *configs.Config) int {
+// ahead returns how many documents the slots take of what has turns: twice as many as they can have
+// open requests there, or some more than that; of a domain that is over its budget no more than that.
+func ahead(cfg *configs.Config) docindex.Ahead {
 	const waiting = 8
 	open := max(cfg.AddressPace().Concurrent, cfg.SitePace().Concurrent)
 	for _, r := range cfg.Rules {
 		open = max(open, r.Concurrent, r.SiteConcurrent)
 	}
-	return open + max(waiting, open)
+	all := open * cfg.QueueCount
+	return docindex.Ahead{
+		Queue: open + max(waiting, open), Domain: max(cfg.VHosts.RejectOver, 2*all), Waiting: all,
+	}
 }
 
 // configureFetches puts new settings for robots.txt in force. The owner does it together with the

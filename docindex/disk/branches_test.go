@@ -58,7 +58,7 @@ func TestBranchesReopened(t *testing.T) {
 	always := func(int) bool { return true }
 	first := fetch(t, s, 20, func(i int) bool { return i%5 != 4 })
 	s = again(t, s, path)
-	s.SetAhead(6)
+	s.SetAhead(docindex.Ahead{Queue: 6})
 	var some docindex.Batch
 	var back docindex.Outcomes
 	if err := s.Candidates(t.Context(), 100, nil, &some); err != nil || some.Len() != 6 {
@@ -157,7 +157,7 @@ func TestAhead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			woken := 0
 			s.OnWake(func() { woken++ })
-			s.SetAhead(6)
+			s.SetAhead(docindex.Ahead{Queue: 6})
 			linksOf(t, s, 0, 10)
 			var b docindex.Batch
 			if err := s.Candidates(t.Context(), 100, nil, &b); err != nil || b.Len() != 6 {

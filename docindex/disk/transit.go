@@ -66,7 +66,11 @@ func (s *Store) dispatchLocked(t transit, until, now int64) {
 	if t.leaseBatch != 0 {
 		s.leaseBatches[t.leaseBatch]++
 	}
-	s.base.Sched.CountOut(t.queue, []byte(t.host), t.consumer, now)
+	pages := uint32(1)
+	if branches := s.queues.branches.Of(t.queue); branches != nil && t.at.branch() != 0 {
+		pages = branches.Pages(t.at.branch())
+	}
+	s.base.Sched.CountOut(t.queue, []byte(t.host), t.consumer, pages, now)
 }
 
 // finishLocked ends the transit of a document and returns it. With Scheduled the document is

@@ -78,9 +78,22 @@ func (w *web) put(p *docindex.Puts) {
 	p.Reset()
 }
 
+// takeAll takes documents as the slots do while they have room: until an answer is empty.
+func takeAll(t *testing.T, s docindex.Store, n int, reject ...string) *docindex.Batch {
+	t.Helper()
+	var b docindex.Batch
+	for more := -1; b.Len() < n && b.Len() > more; {
+		more = b.Len()
+		if err := s.Candidates(t.Context(), n-b.Len(), reject, &b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &b
+}
+
 // second fetches for a second and returns how many honest pages were among it, and how many others.
 func (w *web) second() (honest, others int) {
-	b := take(w.t, w.s, w.perTick)
+	b := takeAll(w.t, w.s, w.perTick)
 	var p docindex.Puts
 	var o docindex.Outcomes
 	seen := map[string]bool{}
@@ -151,7 +164,7 @@ func onlyOverBudget(t *testing.T, open func(t *testing.T) docindex.Store) {
 	}
 	put(t, s, urls("http://c.example/")...)
 	for got := 0; got < n+1; got += 7 {
-		b := take(t, s, 7)
+		b := takeAll(t, s, 7)
 		if b.Len() != min(7, n+1-got) {
 			t.Fatalf("%d documents after %d; want 7", b.Len(), got)
 		}

@@ -107,10 +107,7 @@ func (w *budgetTwin) rejects() (hosts []string) {
 
 // take has pages be handed out, and shows the model one after the other.
 func (w *budgetTwin) take(n int, rejects []string) {
-	var b docindex.Batch
-	if err := w.s.Candidates(w.t.Context(), n, rejects, &b); err != nil {
-		w.t.Fatal(err)
-	}
+	b := takeAll(w.t, w.s, n, rejects...)
 	for i := range b.Len() {
 		w.handedOut(string(b.At(i).DocID), rejects)
 	}
@@ -141,7 +138,7 @@ func (w *budgetTwin) handedOut(id string, rejects []string) {
 			active[other.domain()] = true
 		}
 	}
-	if wrong := w.crawls[d.crawl].Page(d.domain(), ready, len(active)); wrong != "" {
+	if wrong := w.crawls[d.crawl].Page(d.domain(), 1, ready, len(active)); wrong != "" {
 		w.t.Errorf("%s of %s is handed out: %s", d.url, d.crawl, wrong)
 	}
 	d.state = docindex.InTransit

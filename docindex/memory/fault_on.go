@@ -2,10 +2,16 @@
 
 package memory
 
-import "urlserver/docindex/internal/queuesched"
+import (
+	"urlserver/docindex/internal/queuesched"
+	"urlserver/docindex/internal/shapes"
+)
 
 // Fault is the rule of the order of documents that every Store of this build breaks.
 var Fault = &queuesched.Fault
+
+// ShapesFault is the rule of the turns of shapes that every Store of this build breaks.
+var ShapesFault = &shapes.Fault
 
 // What Fault can be.
 const (
@@ -13,4 +19,8 @@ const (
 	FaultBudget  = queuesched.FaultBudget
 	FaultStretch = queuesched.FaultStretch
 	FaultEarly   = queuesched.FaultEarly
+	FaultAhead   = queuesched.FaultAhead
+
+	FaultNoShape = shapes.FaultNone
+	FaultTurns   = shapes.FaultTurns
 )

@@ -34,9 +34,11 @@ func (m *Store) enqueueLocked(id uint32, r *record, now int64) {
 func (m *Store) dispatchLocked(id uint32, consumer queuesched.Consumer, until, now int64) {
 	r := m.docs.records.At(id)
 	m.pullLocked(id, r)
+	pages := uint32(1)
 	if r.flags&inBranch != 0 {
 		t, no := m.branchLocked(r)
 		t.Took(no)
+		pages = t.Pages(no)
 	}
 	m.base.Sched.Move(r.queue, queuesched.Scheduled, queuesched.InTransit)
 	r.setState(docindex.InTransit)
@@ -51,7 +53,7 @@ func (m *Store) dispatchLocked(id uint32, consumer queuesched.Consumer, until, n
 	if until > 0 {
 		m.base.Leases.Set(id, time.Duration(until))
 	}
-	m.base.Sched.CountOut(r.queue, m.hostLocked(r), consumer, now)
+	m.base.Sched.CountOut(r.queue, m.hostLocked(r), consumer, pages, now)
 }
 
 // finishLocked ends the transit of a document: it is scheduled as before, or completed.

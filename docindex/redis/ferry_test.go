@@ -385,7 +385,7 @@ func (x *ferried) OnWake(wake func())                     { x.s.OnWake(wake) }
 func (x *ferried) OnRecall(back func(*docindex.Outcomes)) { x.s.OnRecall(back) }
 func (x *ferried) SetSlotGap(gap time.Duration)           { x.s.SetSlotGap(gap) }
 func (x *ferried) SetBudget(pages int)                    { x.s.SetBudget(pages) }
-func (x *ferried) SetAhead(docs int)                      { x.s.SetAhead(docs) }
+func (x *ferried) SetAhead(to docindex.Ahead)             { x.s.SetAhead(to) }
 func (x *ferried) Rounds() []docindex.Round               { return x.s.Rounds() }
 func (x *ferried) RestoreRounds(all []docindex.Round)     { x.s.RestoreRounds(all) }
 func (x *ferried) SetAddresses(of docindex.Addresses)     { x.s.SetAddresses(of) }

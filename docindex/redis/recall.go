@@ -27,8 +27,8 @@ func (s *Store) SetHostRules(of func(host []byte) docindex.HostRule) { s.rules.S
 // SetBudget is [docindex.Hooks.SetBudget]. This store has no budgets.
 func (s *Store) SetBudget(int) {}
 
-// SetAhead is [docindex.Hooks.SetAhead]. This store has no shapes.
-func (s *Store) SetAhead(int) {}
+// SetAhead is [docindex.Hooks.SetAhead]. This store has neither shapes nor budgets.
+func (s *Store) SetAhead(docindex.Ahead) {}
 
 // Rounds is [docindex.Hooks.Rounds]. No domain is over its budget.
 func (s *Store) Rounds() []docindex.Round { return nil }

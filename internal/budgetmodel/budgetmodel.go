@@ -8,7 +8,7 @@ import "fmt"
 type Crawl struct {
 	Budget int
 
-	pages   int // that were handed out
+	pages   int // that were handed out; a dear one counts as several
 	domains map[string]*domain
 }
 
@@ -28,33 +28,41 @@ const maxDoublings = 6
 // Known says that a page of a domain was stored. The first one begins the domain's first round.
 func (c *Crawl) Known(name string) { c.of(name) }
 
-// Page says that a page of a domain was handed out. ready has the domains of the crawl of which a page
-// could be handed out then, this one included; active is how many have pages that are scheduled or in
-// transit. The result says what is wrong with it; "": nothing.
-func (c *Crawl) Page(name string, ready func() map[string]bool, active int) (wrong string) {
+// Page says that a page of a domain was handed out, which counts as so many. ready has
+// the domains of the crawl of which a page could be handed out then, this one included; active is how
+// many have pages that are scheduled or in transit. The result says what is wrong with it; "": nothing.
+func (c *Crawl) Page(name string, pages int, ready func() map[string]bool, active int) (wrong string) {
 	d := c.of(name)
-	if d.waits && c.pages < d.next {
-		for other := range ready() {
-			switch o := c.of(other); {
-			case !o.waits || c.pages >= o.next:
-				wrong = fmt.Sprintf("%s is over its budget for %d pages more, and %s is not", name, d.next-c.pages,
-					other)
-			case o.next < d.next:
-				wrong = fmt.Sprintf("%s goes on in %d pages, and %s in %d", name, d.next-c.pages, other,
-					o.next-c.pages)
-			}
-		}
-	}
-	if d.waits {
-		if late := c.pages - d.next; late > 0 {
-			d.round = max(0, d.round-late/d.wait)
-		}
+	switch {
+	case d.waits && c.pages < d.next:
+		wrong = c.outOfTurn(name, d, ready())
+		d.next += pages // its own pages do not bring its round nearer
+	case d.waits:
+		d.round = max(0, d.round-(c.pages-d.next)/d.wait)
 		c.begin(d)
 	}
-	c.pages++
-	d.pages++
-	if d.used++; c.Budget > 0 && d.used >= c.Budget {
+	c.pages += pages
+	d.pages += pages
+	if d.waits {
+		return wrong
+	}
+	if d.used += pages; c.Budget > 0 && d.used >= c.Budget {
 		c.end(d, active)
+	}
+	return ""
+}
+
+// outOfTurn says what is wrong with a page of a domain that waits.
+func (c *Crawl) outOfTurn(name string, d *domain, ready map[string]bool) (wrong string) {
+	for other := range ready {
+		switch o := c.of(other); {
+		case !o.waits || c.pages >= o.next:
+			wrong = fmt.Sprintf("%s is over its budget for %d pages more, and %s is not", name,
+				d.next-c.pages, other)
+		case o.next < d.next:
+			wrong = fmt.Sprintf("%s goes on in %d pages, and %s in %d", name, d.next-c.pages, other,
+				o.next-c.pages)
+		}
 	}
 	return wrong
 }

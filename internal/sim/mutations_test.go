@@ -170,6 +170,8 @@ func engineMutations() []mutation {
 // scopeMutations returns the mutations of the layer that keeps crawls in their scopes.
 func scopeMutations() (all []mutation) {
 	put := []Rule{RuleScope}
+	all = append(all, mutation{name: "shapes take no turns", kind: "shapes",
+		set: fault(memory.ShapesFault, memory.FaultTurns), want: []Rule{RuleShapes}})
 	for _, m := range []mutation{
 		{name: "end time ignored", set: fault(&scoped.Fault, scoped.FaultUntil), want: put},
 		{name: "depth ignored", set: fault(&scoped.Fault, scoped.FaultDepth), want: put},
@@ -191,6 +193,8 @@ func scopeMutations() (all []mutation) {
 		{name: "ends that come late count", set: fault(&scoped.Fault, scoped.FaultLate), want: []Rule{RuleScopeLost}},
 		{name: "no domain waits", set: fault(memory.Fault, memory.FaultBudget), want: []Rule{RuleBudget}},
 		{name: "rounds do not grow", set: fault(memory.Fault, memory.FaultStretch), want: []Rule{RuleBudget}},
+		{name: "slots take domains ahead", set: fault(memory.Fault, memory.FaultAhead),
+			want: []Rule{RuleAhead}},
 		{name: "waits are too short", set: fault(memory.Fault, memory.FaultEarly), want: []Rule{RuleBudget}},
 		{name: "two ends of a document", set: fault(&scoped.Fault, scoped.FaultTwice), want: []Rule{RuleOutcome}},
 	} {
@@ -249,7 +253,7 @@ func (b mutation) check(t *testing.T, run func(seed uint64) error) {
 	t.Run(b.name, func(t *testing.T) {
 		defer func() {
 			hostslots.Fault, engine.Fault, scoped.Fault = hostslots.FaultNone, engine.FaultNone, scoped.FaultNone
-			*memory.Fault = memory.FaultNone
+			*memory.Fault, *memory.ShapesFault = memory.FaultNone, memory.FaultNoShape
 		}()
 		b.set()
 		complaint(t, b.want, run)

@@ -3,19 +3,23 @@ package sim
 import (
 	"slices"
 
+	"urlserver/docindex"
 	"urlserver/internal/budgetmodel"
 )
 
 // budgetView is what the oracle knows of the turns of a crawl's domains.
 type budgetView struct {
 	model     budgetmodel.Crawl
+	ahead     docindex.Ahead
 	scheduled map[string]int // documents by host that the index may hand out
 	live      map[string]int // by domain, those and the documents that are handed out
+	out       map[string]int // by domain, these alone
 }
 
-func newBudgetView() budgetView {
-	return budgetView{model: budgetmodel.Crawl{Budget: scopedBudget}, scheduled: map[string]int{},
-		live: map[string]int{}}
+func newBudgetView(sc *Scenario) budgetView {
+	budget, ahead := sc.turns()
+	return budgetView{model: budgetmodel.Crawl{Budget: budget}, ahead: ahead, scheduled: map[string]int{},
+		live: map[string]int{}, out: map[string]int{}}
 }
 
 // schedule records that a document is stored, or that one that ended is scheduled again.
@@ -36,6 +40,15 @@ func (v *crawlViews) urlOf(n uint32) string {
 	return url
 }
 
+// enough reports whether the slots have as many documents of a domain as they take ahead.
+func (b *budgetView) enough(domain string) bool {
+	most := b.ahead.Domain
+	if _, pages := b.model.Waits(domain); pages > 0 {
+		most = b.ahead.Waiting
+	}
+	return most > 0 && b.out[domain] >= most
+}
+
 // handedOut checks that the index hands out a document in the turn of its domain.
 func (o *oracle) handedOut(n uint32, reject []string) {
 	c, d := o.crawls.of(n), &o.crawls.docs[n]
@@ -47,16 +60,23 @@ func (o *oracle) handedOut(n uint32, reject []string) {
 	ready := func() map[string]bool {
 		domains := map[string]bool{}
 		for host := range c.budget.scheduled {
-			if !slices.Contains(reject, host) {
-				domains[registered(host)] = true
+			if domain := registered(host); !slices.Contains(reject, host) && !c.budget.enough(domain) {
+				domains[domain] = true
 			}
 		}
 		return domains
 	}
-	if wrong := c.budget.model.Page(registered(host), ready, len(c.budget.live)); wrong != "" {
+	domain := registered(host)
+	if c.budget.enough(domain) {
+		o.wrong(RuleAhead, "document %d on %s is handed out, and the slots have %d of its domain", n, host,
+			c.budget.out[domain])
+	}
+	if wrong := c.budget.model.Page(domain, 1, ready, len(c.budget.live)); wrong != "" {
 		o.wrong(RuleBudget, "document %d on %s is handed out: %s", n, host, wrong)
 	}
+	o.takesTurn(n, host)
 	d.out = true
+	c.budget.out[domain]++
 	less(c.budget.scheduled, host)
 }
 
@@ -66,6 +86,8 @@ func (v *crawlViews) comesBack(n uint32) {
 		d.out = false
 		host, _ := partsOfURL(v.urlOf(n))
 		v.of(n).budget.scheduled[host]++
+		v.of(n).shapes.waits(host, v.shapeOf(n), d.link, 1)
+		less(v.of(n).budget.out, registered(host))
 	}
 }
 
@@ -73,8 +95,11 @@ func (v *crawlViews) comesBack(n uint32) {
 func (v *crawlViews) endsIn(n uint32) {
 	d, b := &v.docs[n], &v.of(n).budget
 	host, _ := partsOfURL(v.urlOf(n))
-	if !d.out {
+	if d.out {
+		less(b.out, registered(host))
+	} else {
 		less(b.scheduled, host)
+		v.of(n).shapes.waits(host, v.shapeOf(n), d.link, -1)
 	}
 	d.out = false
 	less(b.live, registered(host))

@@ -24,6 +24,7 @@ type crawlViews struct {
 
 type crawlView struct {
 	budget    budgetView
+	shapes    shapeView
 	scope     scopeView
 	stopped   bool
 	isOver    bool           // the daemon has had the time to notice that scope.Until has passed
@@ -51,6 +52,7 @@ type filed struct {
 	stored   bool
 	ended    bool
 	out      bool // handed out
+	link     bool // it takes turns by its shape
 	recalled bool // the daemon may return it
 	kind     docindex.Kind
 	depth    int
@@ -60,7 +62,7 @@ func newCrawlViews(sc *Scenario, w *world) *crawlViews {
 	v := &crawlViews{sc: sc, world: w, list: make([]crawlView, sc.Crawls), docs: make([]filed, sc.Documents)}
 	for i := range v.list {
 		v.list[i].domains = map[string]int{}
-		v.list[i].budget = newBudgetView()
+		v.list[i].budget, v.list[i].shapes = newBudgetView(sc), shapeView{}
 	}
 	return v
 }
@@ -219,8 +221,9 @@ func (o *oracle) wanted(p put) (docindex.Verdict, string) {
 		return docindex.Same, ""
 	}
 	host, _ := partsOfURL(url)
-	*d = filed{stored: true, depth: depth}
+	*d = filed{stored: true, depth: depth, link: p.via >= 0 && c.budget.scheduled[host] >= shapedFrom}
 	c.budget.schedule(host)
+	c.shapes.waits(host, o.crawls.shapeOf(p.doc), d.link, 1)
 	c.docs++
 	c.domains[registered(host)]++
 	o.crawls.live++

@@ -56,6 +56,8 @@ const (
 	RuleMemory        Rule = "the rules of all robots.txt stay within robots.memory"
 	RuleScope         Rule = "nothing is taken or sent that a scope refuses"
 	RuleBudget        Rule = "a domain over its budget waits while others have something due"
+	RuleAhead         Rule = "the slots have no more documents of a domain than they take ahead"
+	RuleShapes        Rule = "no shape of a site's links goes three times while another one waits"
 	RuleScopeLost     Rule = "what a scope has is not lost"
 	RuleCostly        Rule = "costly verdicts are made outside the engine, and few at a time for an origin"
 )

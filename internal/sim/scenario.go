@@ -31,6 +31,7 @@ type Scenario struct {
 	Puts     float64 // share of documents that spiders put
 	Notes    bool    // the index keeps notes of robots.txt
 	Crawls   int     // each with a scope, which changes; documents are links of others. 0: there are none
+	Shapes   bool    // links of few hosts have shapes, which take turns; the crawls have no scopes then
 	Stop     bool    // the daemon is stopped at Heal; else the run goes on until all documents have ended
 
 	Exact bool // the index offers each document once, and the engine relies on that
@@ -99,7 +100,7 @@ type Trouble struct {
 // Kinds returns the kinds of scenario that Small and Full make, in a fixed order.
 func Kinds() []string {
 	return append([]string{"day", "million", "crowd", "collide", "stall", "scarce", "storm", "operator",
-		"rules", "sites", "networks", "verbs", "scopes", "stop", "healthy"}, accidental()...)
+		"rules", "sites", "networks", "verbs", "scopes", "shapes", "stop", "healthy"}, accidental()...)
 }
 
 // accidental returns the kinds in which some hosts or spiders have trouble and the oracle checks
@@ -220,6 +221,10 @@ func (sc *Scenario) shape(big, bigHosts int) error {
 		t.Back, t.Room, t.Crash, sc.Puts = 0.2, 20*time.Second, 10*time.Minute, 0.5
 	case "scopes":
 		sc.scopes()
+	case "shapes":
+		sc.scopes()
+		sc.Shapes, sc.Crawls, t.Scopes = true, 2, 0
+		sc.Hosts, sc.Addresses = max(20, sc.Hosts/15), max(20, sc.Hosts/15)
 	case "stop":
 		sc.Stop, sc.Heal, sc.End = true, sc.Day/2, sc.Day
 	case "zones":

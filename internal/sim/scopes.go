@@ -82,8 +82,16 @@ const (
 	children = 3 // links of a page to pages that only it links to
 	others   = 3 // its other links
 
-	scopedBudget = 6 // pages of a domain in a round
 )
+
+// turns returns the budget of a domain, and how many documents the slots have at most of what takes
+// turns.
+func (sc *Scenario) turns() (budget int, ahead docindex.Ahead) {
+	if sc.Shapes {
+		return 0, docindex.Ahead{Queue: 6}
+	}
+	return 6, docindex.Ahead{Domain: 12, Waiting: 5}
+}
 
 func newScopedIndex(r *run) *scopedIndex {
 	x := &scopedIndex{run: r, ends: map[uint32]docindex.Outcome{}, tags: map[string]put{}}
@@ -96,9 +104,13 @@ func newScopedIndex(r *run) *scopedIndex {
 		r.engine.Recalled(o)
 	})
 	r.oracle.crawls = newCrawlViews(r.sc, r.world)
-	x.store.SetBudget(scopedBudget)
+	budget, ahead := r.sc.turns()
+	x.store.SetBudget(budget)
+	x.store.SetAhead(ahead)
 	for c := range r.sc.Crawls {
-		x.set(c)
+		if !r.sc.Shapes {
+			x.set(c)
+		}
 		for i := range 4 {
 			r.plan(time.Duration(i)*r.sc.Day/4, func() { x.seed(c) })
 		}
@@ -123,14 +135,15 @@ func (x *scopedIndex) seed(c int) {
 
 // links returns the links of a page, to pages of its crawl.
 func (x *scopedIndex) links(page uint32) (list []put) {
-	all, crawls := uint32(x.run.sc.Documents), uint32(x.run.sc.Crawls)
+	sc, docs := x.run.sc, x.run.world.docs
+	all, crawls := uint32(sc.Documents), uint32(sc.Crawls)
 	at, c := page/crawls, page%crawls
 	for i := range uint32(children + others) {
 		to := at*children + i + 1
 		if i >= children {
 			to = at * (i + 7) % (all / crawls)
 		}
-		if to = to*crawls + c; to < all {
+		if to = to*crawls + c; to < all && !(sc.Shapes && docs[to].host == docs[page].host) {
 			list = append(list, put{to, int64(page)})
 		}
 	}
@@ -280,9 +293,12 @@ func randomScope(rng *rand.Rand, now time.Time) string {
 // scopedHost returns the name of a host in a scenario with scopes: below one of few domains.
 func scopedHost(i uint32) string { return fmt.Sprintf("w%d.d%d.example", i, i%domains) }
 
-// scopedPath returns the path of a document in a scenario with scopes.
-func scopedPath(n uint32) string {
+// scopedPath returns the path of a document in a scenario with scopes, or one with shapes.
+func scopedPath(n uint32, shapes bool) string {
 	h := n * 2654435761
+	if shapes {
+		return fmt.Sprintf("/%c/%d.html", 'a'+h>>8%6, n)
+	}
 	folder := []string{"/docs/", "/cal/2026/", "/img/", "/p/", "/docs/a/"}[h>>8%5]
 	return folder + strconv.Itoa(int(n)) + []string{"", ".html", ".jpg", ".JPG?x"}[h>>16%4]
 }
@@ -333,7 +349,8 @@ func (x *scopedIndex) ended(o docindex.Outcome) {
 	o.Location, o.Metadata = nil, nil
 	x.ends[n] = o
 	if o.Kind == docindex.Done && o.Status == 301 {
-		x.putAll(x.links(n)[:1])
+		links := x.links(n)
+		x.putAll(links[:min(1, len(links))])
 	}
 }
 

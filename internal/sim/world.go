@@ -222,7 +222,7 @@ func (w *world) url(n uint32) (raw, text string) {
 			"http://a b/"}[n%4], ""
 	default:
 		if text = base + "/p/" + path; w.sc.Crawls > 0 {
-			text = base + scopedPath(n)
+			text = base + scopedPath(n, w.sc.Shapes)
 		}
 		if w.hosts[p.host].robots == robotsCostly && n%longEach == 0 {
 			text = base + "/p/" + longPath + path

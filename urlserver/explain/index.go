@@ -54,6 +54,9 @@ func Wait(w *docindex.Wait, rule string) string {
 	case docindex.WaitOverBudget:
 		return fmt.Sprintf("its domain %s%s is over its budget: round %d, again after about %d pages "+
 			"of other domains, or when those have nothing due (crawl.budget)", w.Name, queue, w.Round, w.Count)
+	case docindex.WaitDomain:
+		return fmt.Sprintf("%d documents of its domain %s%s are at host slots, enough for now", w.Count,
+			w.Name, queue)
 	case docindex.WaitPassedOver:
 		return fmt.Sprintf(
 			"nothing of its queue%s could be given a moment ago: all were on hosts that "+

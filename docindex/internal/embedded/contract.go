@@ -70,10 +70,13 @@ func (c Contract) RestoreRounds(rounds []docindex.Round) {
 }
 
 // SetAhead is [docindex.Hooks.SetAhead].
-func (c Contract) SetAhead(docs int) {
+func (c Contract) SetAhead(to docindex.Ahead) {
 	c.b.Mu.Lock()
 	defer c.b.Mu.Unlock()
-	c.b.Sched.SetAhead(uint32(min(docs, math.MaxUint32)))
+	urls := func(docs int) uint32 { return uint32(min(docs, math.MaxUint32)) }
+	c.b.Sched.SetAhead(queuesched.Ahead{
+		Queue: urls(to.Queue), Domain: urls(to.Domain), Waiting: urls(to.Waiting),
+	})
 	c.b.RefreshLocked()
 }
 

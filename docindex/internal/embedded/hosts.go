@@ -113,6 +113,7 @@ var waitRules = [...]docindex.WaitRule{
 	queuesched.AddressPaced:   docindex.WaitAddress,
 	queuesched.AddressInUse:   docindex.WaitAddressInUse,
 	queuesched.EnoughAhead:    docindex.WaitShapes,
+	queuesched.EnoughOfDomain: docindex.WaitDomain,
 	queuesched.OverBudget:     docindex.WaitOverBudget,
 }
 
@@ -142,6 +143,9 @@ func (f *earliest) wait(d *queuesched.Scheduler, l *docindex.HostStatus, now int
 		w.Gap = ms(d.SlotGap())
 	case queuesched.AddressPaced, queuesched.AddressInUse:
 		w = d.AddressWait(f.id, now)
+	case queuesched.EnoughOfDomain:
+		w.Crawl, w.Name = d.Crawl(f.id), d.BudgetOf(f.id, now).Domain
+		w.Count = uint64(d.AtSlotsOfDomain(f.id))
 	case queuesched.OverBudget:
 		b := d.BudgetOf(f.id, now)
 		w.Crawl, w.Name, w.Round, w.Count = d.Crawl(f.id), b.Domain, b.Round, b.Left

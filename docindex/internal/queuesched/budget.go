@@ -14,14 +14,19 @@ import (
 // overruns again the length of its next round doubles, up to maxStretch. A round in which it does not
 // overrun halves the length again. (BEAST, in IRLbot: Scaling to 6 Billion Pages and Beyond, 2008.)
 //
+// A dear page, of a shape that brings nothing but itself, counts as several, of the budget and of the
+// crawl: so it is compared with what others bring.
+//
 // Nobody waits for nothing: if all that a crawl may serve is of domains that wait, the one whose next
-// round is nearest begins it at once.
+// round is nearest goes on out of turn, page by page. That brings its round no nearer. An answer to the
+// slots has no such page beside others, which may be enough for the slots. After a dear page
+// out of turn its queue rests, so that it has a page where it could have several.
 
 // maxStretch is how many times a round doubles.
 const maxStretch = 6
 
-// overrun is a domain that has overrun its budget. Its queues are in rings of their own, so that it
-// costs O(log n) to let all of them wait, or go.
+// overrun is a domain that has overrun its budget, or of which the slots have enough. Its queues are
+// in rings of their own, so that it costs O(log n) to let all of them wait, or go.
 type overrun struct {
 	domain uint32    // 0: unused
 	rings  [2]uint32 // by consumer
@@ -32,12 +37,14 @@ type overrun struct {
 	since  int64     // ms; when it overran
 }
 
-// overruns has the domains of a crawl that have overrun their budget.
+// overruns has the domains of a crawl that have overrun their budget, or of which the slots have
+// enough.
 type overruns struct {
 	list   []overrun // by number, from 1 on
 	unused []uint32
 	turns  [2]timeheap.Heap // those with queues in their ring and a round, by pages of the crawl at their turn
 	waits  [2]timeheap.Heap // likewise those that wait, by pages of the crawl at their next round
+	sated  timeheap.Heap    // those of which the slots have enough, by pages at their next round, or Never
 	queues [2]int           // in all the rings
 }
 
@@ -58,7 +65,7 @@ func (d *Scheduler) SetBudget(pages uint32) {
 		if one.beginRound(c); one.own != 0 {
 			o := &c.overruns.list[one.own]
 			o.round, o.next = 0, 0
-			c.orderOverrun(one.own)
+			d.orderOverrun(c, one.own)
 		}
 	}
 }
@@ -66,30 +73,50 @@ func (d *Scheduler) SetBudget(pages uint32) {
 // beginRound begins a round with the crawl's next page.
 func (one *domain) beginRound(c *crawl) { one.used, one.begun = 0, c.pages-one.pages }
 
-// charge counts a page that is handed out to a consumer.
-func (d *Scheduler) charge(q *queue, consumer Consumer, now int64) {
+// charge counts a page that is handed out to a consumer, and counts as so many of the budget.
+func (d *Scheduler) charge(q *queue, consumer Consumer, pages uint32, now int64) {
 	c, one := &d.crawls[q.crawl], d.domains.at(q.domain)
 	d.turns[consumer].charge(q.crawl, &c.pass[consumer], c.stride)
-	waits := one.own != 0 && !c.beginOverrun(one, consumer)
-	c.pages++
-	one.pages++
-	if one.used++; one.used >= d.budget && d.budget > 0 && !waits {
+	waits := one.own != 0 && !c.beginOverrun(one)
+	c.pages += uint64(pages)
+	one.pages += uint64(pages)
+	if waits {
+		c.overruns.list[one.own].next += uint64(pages)
+		c.outOfTurn++
+		d.rest(q, pages, now)
+	} else {
+		c.inTurn, c.outOfTurn = d.hosts.round, 0
+		one.used += pages
+	}
+	if !waits && one.used >= d.budget && d.budget > 0 {
 		d.endRound(q, now)
 	}
-	if one.own != 0 {
-		c.orderOverrun(one.own)
+	d.orderDomain(q.domain)
+}
+
+// rest has a queue rest after a dear page that went out of turn, unless the last pages of the crawl all
+// did: then nobody else has anything, for whatever reason.
+func (d *Scheduler) rest(q *queue, pages uint32, now int64) {
+	if c := &d.crawls[q.crawl]; pages == 1 || c.outOfTurn > c.domains || c.domains == 1 {
+		return
 	}
+	gap := d.hosts.wantedGap(d.hosts.at(q.host))
+	if gap == 0 {
+		gap = d.hosts.slotGap
+	}
+	q.skipUntil = max(q.skipUntil, now) + int64(pages)*gap
+	q.flags |= resting
 }
 
 // beginOverrun begins the next round of a domain that waits for it; false: it still waits, and a
 // page of it goes out of turn. Rounds in which it had nothing to hand out count as such in which it
 // did not overrun.
-func (c *crawl) beginOverrun(one *domain, consumer Consumer) bool {
+func (c *crawl) beginOverrun(one *domain) bool {
 	o := &c.overruns.list[one.own]
 	switch {
 	case o.next == 0:
 		return true
-	case c.pages < o.next && c.rings[consumer].count > c.overruns.queues[consumer]:
+	case c.pages < o.next:
 		return false
 	}
 	if c.pages > o.next {
@@ -166,41 +193,97 @@ func (d *Scheduler) dropOverruns(c *crawl) {
 	c.overruns = nil
 }
 
+// orderDomain puts a domain where its next turn is.
+func (d *Scheduler) orderDomain(id uint32) {
+	one := d.domains.at(id)
+	c := &d.crawls[one.crawl]
+	if one.own == 0 {
+		if !d.enough(c, one) {
+			return
+		}
+		one.own = c.newOverrun(id)
+	}
+	d.orderOverrun(c, one.own)
+}
+
 // orderOverrun puts a domain where its next turn is. In a round its queues go as often as they would
 // among all queues of the crawl.
-func (c *crawl) orderOverrun(no uint32) {
+func (d *Scheduler) orderOverrun(c *crawl, no uint32) {
 	all := c.overruns
 	o := &all.list[no]
 	for consumer := range o.rings {
 		turns, waits := &all.turns[consumer], &all.waits[consumer]
+		to, turn := turns, o.next
+		if o.next > 0 {
+			to = waits
+		} else if n := o.queues[consumer]; n > 0 {
+			turn = c.pages + uint64((c.rings[consumer].count-all.queues[consumer])/n)
+		}
 		switch {
 		case o.queues[consumer] == 0:
-			turns.Remove(no)
-			waits.Remove(no)
-		case o.next > 0:
-			turns.Remove(no)
-			waits.Set(no, time.Duration(o.next))
-		default:
-			waits.Remove(no)
-			turn := c.pages + uint64((c.rings[consumer].count-all.queues[consumer])/o.queues[consumer])
-			turns.Set(no, time.Duration(turn))
+			to = nil
+		case Consumer(consumer) == SlotConsumer && d.enough(c, d.domains.at(o.domain)):
+			if to = &all.sated; o.next <= c.pages {
+				turn = Never
+			}
+		}
+		for _, other := range []*timeheap.Heap{turns, waits, &all.sated} {
+			if other != to && (other != &all.sated || Consumer(consumer) == SlotConsumer) {
+				other.Remove(no)
+			}
+		}
+		if to != nil {
+			to.Set(no, time.Duration(turn))
 		}
 	}
+}
+
+// orderSated puts domains of which the slots have enough while they wait where their next turn is, when
+// they wait no longer.
+func (d *Scheduler) orderSated(c *crawl) {
+	for c.overruns != nil {
+		no, next, ok := c.overruns.sated.Min()
+		if !ok || uint64(next) > c.pages {
+			return
+		}
+		d.orderOverrun(c, no)
+	}
+}
+
+// firstSated returns the first queue of the domain whose turn is next among those of which the slots
+// have enough; 0: there is none.
+func (c *crawl) firstSated() uint32 {
+	if c.overruns == nil {
+		return 0
+	}
+	no, _, ok := c.overruns.sated.Min()
+	if !ok {
+		return 0
+	}
+	return c.overruns.list[no].rings[SlotConsumer]
 }
 
 // ownRing returns the number in overruns of the domain whose ring a queue joins next; 0: the queue
 // joins the ready ring of its crawl.
 func (d *Scheduler) ownRing(q *queue) uint32 {
-	no := d.domains.at(q.domain).own
-	if no == 0 {
+	one := d.domains.at(q.domain)
+	if d.isPlain(&d.crawls[q.crawl], one) {
 		return 0
 	}
-	c := &d.crawls[q.crawl]
-	if o := &c.overruns.list[no]; o.round == 0 && o.next == 0 && o.queues == [2]int{} {
-		d.endOverrun(c, no)
-		return 0
+	return one.own
+}
+
+// isPlain reports whether the queues of a domain take turns with all others. A domain with empty
+// rings that overruns no more, and of which the slots may have more, is like all others again.
+func (d *Scheduler) isPlain(c *crawl, one *domain) bool {
+	if one.own == 0 {
+		return true
 	}
-	return no
+	if o := &c.overruns.list[one.own]; o.round > 0 || o.next > 0 || o.queues != [2]int{} || d.enough(c, one) {
+		return false
+	}
+	d.endOverrun(c, one.own)
+	return true
 }
 
 // setAside moves a queue of a domain that overran from the ready ring to the domain's; false: its

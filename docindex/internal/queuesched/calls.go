@@ -204,6 +204,7 @@ func (d *Scheduler) EndServing(c *Call, id uint32, gave bool, now int64) {
 		q.served[FrontierConsumer] = now
 	case q.due <= now:
 		q.skipUntil = now + DefaultDelay
+		q.flags &^= resting
 	}
 	d.Refresh(id, now)
 }
@@ -217,7 +218,12 @@ func (d *Scheduler) NextForSlots(consumer Consumer) uint32 {
 		if !ok {
 			return 0
 		}
-		id := d.nextOfCrawl(crawl)
+		id := d.nextOfCrawl(crawl, consumer)
+		if id == 0 {
+			d.turns[SlotConsumer].end(crawl)
+			d.sated = append(d.sated, crawl)
+			continue
+		}
 		q := d.queues.At(id)
 		if q.flags&anyHost != 0 || !d.rejected(q.host) && !d.hosts.at(q.host).outElsewhere(consumer) {
 			return id
@@ -226,9 +232,11 @@ func (d *Scheduler) NextForSlots(consumer Consumer) uint32 {
 	}
 }
 
-// nextOfCrawl returns the next queue for the slots of a crawl that has one.
-func (d *Scheduler) nextOfCrawl(crawl uint32) uint32 {
+// nextOfCrawl returns the next queue for the slots of a crawl; 0: it has none for this round. Of a
+// domain of which this daemon's slots have enough, those of other daemons may take more.
+func (d *Scheduler) nextOfCrawl(crawl uint32, consumer Consumer) uint32 {
 	c := &d.crawls[crawl]
+	d.orderSated(c)
 	if id, _ := c.firstOverrun(SlotConsumer, true); id != 0 {
 		return id
 	}
@@ -239,7 +247,13 @@ func (d *Scheduler) nextOfCrawl(crawl uint32) uint32 {
 	if l.next != 0 {
 		return l.next
 	}
+	if c.inTurn == d.hosts.round {
+		return 0
+	}
 	id, _ := c.firstOverrun(SlotConsumer, false)
+	if id == 0 && consumer == RemoteConsumer {
+		id = c.firstSated()
+	}
 	return id
 }
 
@@ -269,4 +283,10 @@ func (d *Scheduler) EndRound(now int64) {
 		}
 	}
 	d.skipped = d.skipped[:0]
+	for _, crawl := range d.sated {
+		if c := &d.crawls[crawl]; c.rings[SlotConsumer].count > 0 {
+			d.turns[SlotConsumer].order.Set(crawl+1, time.Duration(c.pass[SlotConsumer]))
+		}
+	}
+	d.sated = d.sated[:0]
 }

@@ -92,5 +92,10 @@ func (d *Scheduler) Idle(id uint32, now int64) bool {
 // AtSlots returns how many of a queue's URLs the slots have.
 func (d *Scheduler) AtSlots(id uint32) uint32 { return d.queues.At(id).out[SlotConsumer] }
 
+// AtSlotsOfDomain returns how many URLs of a queue's domain the slots of this daemon have.
+func (d *Scheduler) AtSlotsOfDomain(id uint32) uint32 {
+	return d.domains.at(d.queues.At(id).domain).out
+}
+
 // InTransit returns how many of a queue's URLs are in transit.
 func (d *Scheduler) InTransit(id uint32) uint32 { return d.queues.At(id).count[InTransit] }

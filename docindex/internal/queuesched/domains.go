@@ -17,8 +17,9 @@ type domain struct {
 	queues  uint32
 	active  uint32 // of these, those with URLs scheduled or in transit
 	own     uint32 // number in the crawl's overruns; 0: its queues take turns with all others
-	used    uint32 // pages of the round
-	pages   uint64 // pages that were handed out
+	out     uint32 // URLs that the slots of this daemon have
+	used    uint32 // pages of the round; a dear one counts as several
+	pages   uint64 // pages that were handed out, counted as those of the crawl
 	begun   uint64 // pages of other domains of the crawl when the round began
 	nameLen uint16
 }
@@ -95,7 +96,10 @@ func (d *Scheduler) leaveDomain(id uint32) {
 		d.countActive(q, false)
 	}
 	one := d.domains.at(q.domain)
-	if one.queues--; one.queues == 0 && one.own == 0 {
+	one.queues--
+	one.out -= q.out[SlotConsumer] - q.remote
+	d.orderDomain(q.domain)
+	if d.isPlain(&d.crawls[q.crawl], one) && one.queues == 0 {
 		d.domains.free(q.domain)
 	}
 	q.domain = 0

@@ -9,4 +9,5 @@ const (
 	faultBudget        // a domain that overruns its budget does not wait
 	faultStretch       // no round is longer than the first one
 	faultEarly         // a domain that waits goes on after half of it
+	faultAhead         // the slots take any number of documents of a domain ahead
 )

@@ -13,4 +13,5 @@ const (
 	FaultBudget  = faultBudget
 	FaultStretch = faultStretch
 	FaultEarly   = faultEarly
+	FaultAhead   = faultAhead
 )

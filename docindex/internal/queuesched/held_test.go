@@ -49,7 +49,7 @@ func served(t *testing.T, rung *int, took int) (d *queuesched.Scheduler, id uint
 	}
 	for range took {
 		d.Move(id, queuesched.Scheduled, queuesched.InTransit)
-		d.CountOut(id, nil, queuesched.FrontierConsumer, 1000)
+		d.CountOut(id, nil, queuesched.FrontierConsumer, 1, 1000)
 	}
 	d.EndServing(&goesOn, id, true, 1000)
 	return d, id, goesOn

@@ -258,12 +258,18 @@ func (h *host) outElsewhere(consumer Consumer) bool {
 	return false
 }
 
-// CountOut counts a URL that was handed out. name is its host; it is used only if the queue's key
-// is not the host, and may be empty.
-func (d *Scheduler) CountOut(id uint32, name []byte, consumer Consumer, now int64) {
+// CountOut counts a URL that was handed out, which counts as so many pages of its domain's budget.
+// name is its host; it is used only if the queue's key is not the host, and may be empty.
+func (d *Scheduler) CountOut(id uint32, name []byte, consumer Consumer, pages uint32, now int64) {
 	q := d.queues.At(id)
 	q.out[consumer.queueSide()]++
-	d.charge(q, consumer.queueSide(), now)
+	switch consumer {
+	case SlotConsumer:
+		d.countAhead(q, 1)
+	case RemoteConsumer:
+		q.remote++
+	}
+	d.charge(q, consumer.queueSide(), pages, now)
 	if no := d.addresses.number(id); no != 0 && consumer == FrontierConsumer {
 		d.addresses.table.Gave(no, now+1) // now is rounded down
 	}
@@ -294,6 +300,12 @@ func (d *Scheduler) CountBack(id uint32, name []byte, consumer Consumer, now int
 	if consumer != FrontierConsumer {
 		q.served[SlotConsumer] = now
 		d.noteRoom(q)
+	}
+	switch consumer {
+	case SlotConsumer:
+		d.countAhead(q, -1)
+	case RemoteConsumer:
+		q.remote--
 	}
 	d.uncapQueue(id)
 	if no := d.hostOf(q, name); no != 0 {

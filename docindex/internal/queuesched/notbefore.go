@@ -28,6 +28,7 @@ const (
 	AddressPaced                 // its address has a pace
 	AddressInUse                 // clients have URLs of other queues at its address
 	EnoughAhead                  // the slots have as many of its URLs as they take ahead
+	EnoughOfDomain               // the slots have as many of its domain's URLs as they take ahead
 	OverBudget                   // its domain overran its budget, and others go first
 )
 
@@ -39,9 +40,15 @@ func (d *Scheduler) NotBefore(id uint32, consumer Consumer, now int64) (at int64
 	if at <= now && consumer == FrontierConsumer {
 		at, reason = d.addressWait(id, now)
 	}
+	if reason == PassedOver && d.queues.At(id).flags&resting != 0 {
+		reason = OverBudget
+	}
 	if at <= now && reason == Open {
 		if b := d.BudgetOf(id, now); b.Left > 0 {
 			return b.Next, OverBudget
+		}
+		if consumer == SlotConsumer && d.enoughOf(id) {
+			return Never, EnoughOfDomain
 		}
 	}
 	return at, reason
@@ -116,7 +123,7 @@ func (d *Scheduler) waitsForEvent(q *queue, consumer Consumer, byHost, placing b
 		return HostDelayOut
 	case slots && q.out[SlotConsumer] > 0 && d.chosenDelay(q) > 0:
 		return QueueDelayOut
-	case slots && q.flags&branched != 0 && d.ahead > 0 && q.out[SlotConsumer] >= d.ahead:
+	case slots && q.flags&branched != 0 && d.ahead.Queue > 0 && q.out[SlotConsumer] >= d.ahead.Queue:
 		return EnoughAhead
 	case byHost && d.barredByRule(q.host, nil, consumer):
 		return HostBarred

@@ -66,6 +66,7 @@ type queue struct {
 	callID   uint32         // the last call that served it
 	count    [states]uint32 // URLs by state
 	out      [2]uint32      // URLs in transit, by consumer
+	remote   uint32         // of out[SlotConsumer], those that other daemons have
 	due      int64          // when the first scheduled URL is due
 	// URLs that were scheduled when the queue was restored, and when they count as due; see spread
 	restored    uint32
@@ -73,7 +74,7 @@ type queue struct {
 	restoredDue int64
 	served      [2]int64 // last time, by consumer
 	blocked     int64    // until then
-	skipUntil   int64    // skipped until then, because nothing of it could be handed out
+	skipUntil   int64    // skipped until then: nothing of it could be handed out, or it rests
 	delay       int64    // the queue's own, ms; negative: none
 	link        [2]link
 }
@@ -83,7 +84,8 @@ const (
 	reservable             // the call leaves it free to be served again at once
 	anyHost                // its key is not the host of all its URLs
 	gone                   // dropped; its URLs are being removed
-	branched               // its URLs take turns; see SetAhead
+	branched               // its URLs take turns; see Ahead
+	resting                // skipUntil is by Scheduler.rest
 )
 
 // link is a queue's place in one of the rings of a consumer.
@@ -95,7 +97,7 @@ type link struct {
 // Levels of links.
 const (
 	ready = math.MaxUint32 // in the ready ring
-	own   = ready - 1      // in the ring of its domain, which overran its budget
+	own   = ready - 1      // in the ring of its domain: it overran its budget, or the slots have enough
 )
 
 // Scheduler has all queues and hosts. Use New.
@@ -121,9 +123,10 @@ type Scheduler struct {
 	skipped    []uint32
 	passedOver []uint32 // crawls; see nextForAnyCrawl
 	aside      []aside  // see nextOverrun
+	sated      []uint32 // crawls of which the slots have enough, in this round
 	reservable int      // queues with that flag
-	ahead      uint32   // of a branched queue, the URLs that the slots have at most; 0: any number
-	room       bool     // see TakeRoom
+	ahead      Ahead
+	room       bool // see TakeRoom
 	onReady    func()
 
 	total  Counts
@@ -136,16 +139,18 @@ type name struct{ crawl, key string }
 
 // crawl is the queues of a crawl ID.
 type crawl struct {
-	name     string
-	total    Counts
-	later    later
-	rings    [2]readyRings // by consumer
-	overruns *overruns     // nil: there were none
-	pass     [2]int64      // by consumer; see crawlTurns
-	stride   int64         // what a page adds to pass
-	pages    uint64        // that were handed out
-	domains  uint32        // registered domains with URLs scheduled or in transit
-	life     uint32        // counts the crawls that had its number
+	name      string
+	total     Counts
+	later     later
+	rings     [2]readyRings // by consumer
+	overruns  *overruns     // nil: there were none
+	pass      [2]int64      // by consumer; see crawlTurns
+	stride    int64         // what a page adds to pass
+	pages     uint64        // that were handed out; a dear one counts as several
+	outOfTurn uint32        // pages that went out of turn since the last one in turn
+	domains   uint32        // registered domains with URLs scheduled or in transit
+	inTurn    uint32        // the last round of NextForSlots in which a page went in turn
+	life      uint32        // counts the crawls that had its number
 }
 
 // Counts are of a queue, of a crawl, or of all queues.

@@ -135,8 +135,8 @@ func (l *readyRings) add(n int) int {
 	return l.count
 }
 
-// insert puts a queue that is in no ring at the end of one. If its domain overran its budget, the
-// ring of the domain is its ready ring.
+// insert puts a queue that is in no ring at the end of one. If its domain overran its budget, or the
+// slots have enough of it, the ring of the domain is its ready ring.
 func (d *Scheduler) insert(id uint32, consumer Consumer, level uint32) {
 	q := d.queues.At(id)
 	if no := d.ownRing(q); level == ready && no != 0 {
@@ -147,7 +147,7 @@ func (d *Scheduler) insert(id uint32, consumer Consumer, level uint32) {
 		o.queues[consumer]++
 		c.overruns.queues[consumer]++
 		if o.queues[consumer] == 1 {
-			c.orderOverrun(no)
+			d.orderOverrun(c, no)
 		}
 		return
 	}
@@ -241,7 +241,7 @@ func (d *Scheduler) unlink(id uint32, consumer Consumer) {
 		c, no := &d.crawls[q.crawl], d.domains.at(q.domain).own
 		c.overruns.queues[consumer]--
 		if c.overruns.list[no].queues[consumer]--; c.overruns.list[no].queues[consumer] == 0 {
-			c.orderOverrun(no)
+			d.orderOverrun(c, no)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func (r *rig) depart(u *url, consumer queuesched.Consumer) {
 	r.asked(u.host)
 	r.do(func(d *queuesched.Scheduler) {
 		d.Move(u.queue.id, queuesched.Scheduled, queuesched.InTransit)
-		d.CountOut(u.queue.id, []byte(u.host), consumer, r.now)
+		d.CountOut(u.queue.id, []byte(u.host), consumer, 1, r.now)
 	})
 }
 

@@ -16,6 +16,8 @@ const (
 	dearer  = 2
 	dearest = 8
 	pattern = 2
+
+	dearPages = 8 // what a page of a shape that was learned to be dearest counts as
 )
 
 // branch is the documents of a shape. The shapes of one path, which differ in their query keys,
@@ -165,6 +167,9 @@ func (a Turn) before(b Turn) bool { return a.at < b.at || a.at == b.at && a.Bran
 
 // due returns when a branch has its turn. A branch cannot save turns up while it has nothing.
 func (t *Table[T]) due(l *branch[T]) int64 {
+	if faulty(faultTurns) {
+		return 0 // the first one goes
+	}
 	first := &t.branches[l.first-1]
 	return max(t.now, l.start+int64(first.same)<<(first.dear+pattern*l.traps))
 }
@@ -174,6 +179,14 @@ func (t *Table[T]) Took(no uint32) {
 	l := &t.branches[no-1]
 	t.now = t.due(l)
 	l.start = t.now
+}
+
+// Pages returns how many pages of its domain's budget a page of a branch counts as.
+func (t *Table[T]) Pages(no uint32) uint32 {
+	if t.branches[t.branches[no-1].first-1].dear < dearest {
+		return 1
+	}
+	return dearPages
 }
 
 // learn takes that a page of a shape has brought a new document of a branch. It reports whether the

@@ -1,0 +1,171 @@
+package queuesched_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"urlserver/docindex/internal/queuesched"
+	"urlserver/internal/budgetmodel"
+)
+
+// budgetRig drives a scheduler and the model of budgets side by side: one crawl, domains of some
+// queues each, and slots that take so many URLs of each domain at most.
+type budgetRig struct {
+	t      *testing.T
+	rnd    *rand.Rand
+	d      *queuesched.Scheduler
+	model  budgetmodel.Crawl
+	ahead  queuesched.Ahead
+	queues []*budgetQueue
+	inTurn bool // a page of this answer went in turn
+}
+
+type budgetQueue struct {
+	id                   uint32
+	domain               string
+	scheduled, at, taken int // at: URLs that the slots have; taken: that other daemons have
+}
+
+// TestBudgetTwin: a domain that waits is handed out only when all wait of which the slots have not
+// enough, and the slots never have more than enough of one. Some pages count as several.
+func TestBudgetTwin(t *testing.T) {
+	for seed := range uint64(200) {
+		rnd := rand.New(rand.NewPCG(seed, 17))
+		r := &budgetRig{t: t, rnd: rnd, d: queuesched.New(func() {})}
+		r.setAhead()
+		r.model.SetBudget(1 + rnd.IntN(12))
+		r.d.SetBudget(uint32(r.model.Budget))
+		domains := 1 + rnd.IntN(6)
+		for i := range 3 * domains {
+			key := fmt.Appendf(nil, "h%d.d%d.example", i, min(rnd.IntN(domains), rnd.IntN(domains)))
+			domain := string(key[len(key)-len("d0.example"):])
+			q := &budgetQueue{id: r.d.Open(nil, key, key, 1000), domain: domain}
+			r.model.Known(q.domain)
+			r.queues = append(r.queues, q)
+		}
+		for step := 0; step < 300 && !t.Failed(); step++ {
+			r.step()
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+func (r *budgetRig) setAhead() {
+	r.ahead = queuesched.Ahead{Domain: uint32(r.rnd.IntN(8)), Waiting: uint32(r.rnd.IntN(4))}
+	if most := r.ahead.Domain; most > 0 && (r.ahead.Waiting == 0 || r.ahead.Waiting > most) {
+		r.ahead.Waiting = most // of a domain that waits they take no more
+	}
+	r.d.SetAhead(r.ahead)
+}
+
+func (r *budgetRig) step() {
+	q := r.queues[r.rnd.IntN(len(r.queues))]
+	switch n := r.rnd.IntN(100); {
+	case n < 40:
+		q.scheduled++
+		r.d.Count(q.id, queuesched.Scheduled)
+		r.d.SetDue(q.id, 0, 1000)
+	case n < 65:
+		r.take(1+r.rnd.IntN(6), queuesched.SlotConsumer)
+	case n < 70:
+		r.take(1, queuesched.RemoteConsumer)
+	case n < 98:
+		r.finish(q)
+	default:
+		r.setAhead()
+	}
+}
+
+// finish ends a URL of a queue that somebody has.
+func (r *budgetRig) finish(q *budgetQueue) {
+	consumer, has := queuesched.SlotConsumer, &q.at
+	if q.at == 0 {
+		consumer, has = queuesched.RemoteConsumer, &q.taken
+	}
+	if *has > 0 {
+		*has--
+		r.d.Move(q.id, queuesched.InTransit, queuesched.Completed)
+		r.d.CountBack(q.id, nil, consumer, 1000)
+	}
+}
+
+func (r *budgetRig) take(n int, consumer queuesched.Consumer) {
+	r.d.BeginRound(nil)
+	r.inTurn = false
+	defer r.d.EndRound(1000)
+	for range n {
+		ready := r.ready(consumer)
+		id := r.d.NextForSlots(consumer)
+		if id == 0 {
+			if len(ready) > 0 && !r.inTurn {
+				r.t.Errorf("nothing is handed out to %d, and there is something of %v", consumer, ready)
+			}
+			return
+		}
+		for _, q := range r.queues {
+			if q.id == id {
+				r.handOut(q, consumer, ready)
+			}
+		}
+	}
+}
+
+func (r *budgetRig) handOut(q *budgetQueue, consumer queuesched.Consumer, ready map[string]bool) {
+	if !ready[q.domain] {
+		r.t.Errorf("%s is handed out to %d, of which the slots have enough: %+v, %+v", q.domain, consumer,
+			r.ahead, *q)
+	}
+	pages := 1 + 7*(r.rnd.IntN(4)/3)
+	active := map[string]bool{}
+	for _, other := range r.queues {
+		if other.scheduled+other.at+other.taken > 0 {
+			active[other.domain] = true
+		}
+	}
+	if _, left := r.model.Waits(q.domain); left == 0 {
+		r.inTurn = true
+	} else if r.inTurn {
+		r.t.Errorf("%s goes out of turn beside others", q.domain)
+	}
+	wrong := r.model.Page(q.domain, pages, func() map[string]bool { return ready }, len(active))
+	if wrong != "" && consumer == queuesched.SlotConsumer { // other daemons take the others' first
+		r.t.Error(wrong)
+	}
+	due := int64(0)
+	if q.scheduled--; q.scheduled == 0 {
+		due = queuesched.Never
+	}
+	if consumer == queuesched.SlotConsumer {
+		q.at++
+	} else {
+		q.taken++
+	}
+	r.d.Move(q.id, queuesched.Scheduled, queuesched.InTransit)
+	r.d.CountOut(q.id, nil, consumer, uint32(pages), 1000)
+	r.d.EndTurn(q.id, due, 1000)
+}
+
+// ready returns the domains of which a consumer may be given something. A host with URLs at one
+// consumer is left to that.
+func (r *budgetRig) ready(consumer queuesched.Consumer) map[string]bool {
+	out := map[string]uint32{}
+	for _, q := range r.queues {
+		out[q.domain] += uint32(q.at)
+	}
+	ready := map[string]bool{}
+	for _, q := range r.queues {
+		most := r.ahead.Domain
+		if _, pages := r.model.Waits(q.domain); pages > 0 {
+			most = r.ahead.Waiting
+		}
+		slots := consumer == queuesched.SlotConsumer
+		if q.scheduled > 0 && (slots && q.taken == 0 && (most == 0 || out[q.domain] < most) ||
+			!slots && q.at == 0) {
+			ready[q.domain] = true
+		}
+	}
+	return ready
+}

@@ -1,0 +1,10 @@
+package shapes
+
+// fault names a rule that a build with the tag "faults" can break.
+type fault uint8
+
+// What can be broken.
+const (
+	faultNone  fault = iota
+	faultTurns       // the first branch with something goes, whatever its turn
+)
