@@ -36,7 +36,10 @@ test-quick: ## the tests without those that take long
 	@go test -json -short -timeout 20m ./... | $(REPORT)
 
 # These start no goroutine (layers_test.go sees to most of them): the race detector has nothing to find there.
-SERIAL = hostslots|leftover|urlserver/engine|internal/scope|docindex/internal/queuesched|internal/container/[a-z0-9]+|api/urlfrontier|api/reservation
+SERIAL = hostslots|leftover|urlserver/engine|internal/scope|internal/sim|docindex/internal/queuesched|internal/container/[a-z0-9]+|api/urlfrontier|api/reservation
+
+# Long tests that drive one goroutine, or let only one of several run at a time.
+ONE_BY_ONE = TestBudgets|TestTwin|TestClearingIsUnseen|TestExhaustive|TestWalkBites
 
 check: ## formatting, vet, staticcheck, tidiness, layers, race detector
 	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
@@ -44,7 +47,7 @@ check: ## formatting, vet, staticcheck, tidiness, layers, race detector
 	go vet -tags faults ./...
 	go run $(STATICCHECK) ./...
 	go mod tidy -diff
-	CGO_ENABLED=1 go test -race -short -timeout 40m $$(go list ./... | grep -vE '/($(SERIAL))$$')
+	CGO_ENABLED=1 go test -race -short -timeout 40m -skip '^($(ONE_BY_ONE))$$' $$(go list ./... | grep -vE '/($(SERIAL))$$')
 
 house: ## count what makes the code easy or hard to read: folders, fields, methods, long lines, words
 	@go test . -run 'TestHouse$$' -v -count=1 | grep -v '^=== '

@@ -196,7 +196,7 @@ networks = ["127.0.0.9/32"]
 shared = true
 per_sec = 4
 concurrent = 7
-site_per_sec = 0.01
+site_per_sec = 0.1
 `)))
 	c := dialFrontier(t, d)
 	c.discover("http://a.test/1", "http://b.test/1", "http://c.test/1", "http://c.test/2")
@@ -213,12 +213,12 @@ site_per_sec = 0.01
 			address.NextSend != nil && strings.Contains(address.Why, "address 127.0.0.2")
 	})
 	levelsOf(t, d, "c.test", func(site, address *levelView, _ string) bool {
-		return site.Name == "c.test" && site.Open == 1 && site.Gap == 100 && site.NextSend != nil &&
+		return site.Name == "c.test" && site.Open == 1 && site.Gap == 10 && site.NextSend != nil &&
 			address.Name == "net" && address.Open == 1 && address.MostOpen > 0
 	})
 	c.ended("http://c.test/1")
 	levelsOf(t, d, "c.test", func(site, _ *levelView, _ string) bool {
-		return site.Open == 0 && strings.Contains(site.Why, "the pace of the site c.test, one request in 1m40s")
+		return site.Open == 0 && strings.Contains(site.Why, "the pace of the site c.test, one request in 10s")
 	})
 }
 
