@@ -55,11 +55,11 @@ func (s *Store) inSlotsLocked(docID []byte) (*transit, error) {
 			return nil, err
 		}
 	}
-	id := s.transitOf(&n)
+	id := s.transits.of(&n)
 	if id == 0 {
 		return nil, nil
 	}
-	t := s.transits.At(id)
+	t := s.transits.at(id)
 	if t.consumer != queuesched.SlotConsumer || given != (t.idLen == 0) {
 		return nil, nil
 	}

@@ -40,11 +40,11 @@ func (s *Store) someInSlots(b *crawlstats.CrawlStats, from uint32, out *docindex
 	if err := s.usableLocked(); err != nil || b.Count[crawlstats.InSlots] == 0 {
 		return 0, err
 	}
-	for id := from; int(id) < s.transits.Cap(); id++ {
+	for id := from; id < s.transits.bound(); id++ {
 		if out.Len() == tellHold || id == from+lookHold {
 			return id, nil
 		}
-		t := s.transits.At(id)
+		t := s.transits.at(id)
 		if t.member == 0 || t.consumer != queuesched.SlotConsumer || s.crawls.partitions[t.member].domain.Crawl != b {
 			continue
 		}

@@ -130,7 +130,7 @@ func (s *Store) purgeScheduledLocked(no uint32, priority int32, n uint64, now in
 // wasPurgedLocked reports whether a document whose row says that it is scheduled was purged with
 // its partition.
 func (s *Store) wasPurgedLocked(n *name, d *doc) bool {
-	if d.completed || d.member == 0 || !s.crawls.partitions[d.member].purged || s.transitOf(n) != 0 {
+	if d.completed || d.member == 0 || !s.crawls.partitions[d.member].purged || s.transits.of(n) != 0 {
 		return false
 	}
 	_, stray := s.crawls.partitions[d.member].returnedAfterPurge[*n]
@@ -151,7 +151,7 @@ func (c *partition) lastOfPurged() embedded.Last {
 // document that a URL Frontier client has needs new rows: a restart would restore its lease from
 // the old.
 func (s *Store) endsWithPartitionLocked(id uint32, why docindex.Kind) bool {
-	t := s.transits.At(id)
+	t := s.transits.at(id)
 	if t.member == 0 || t.consumer == queuesched.FrontierConsumer {
 		return false
 	}

@@ -19,8 +19,6 @@ import (
 
 	"urlserver/docindex"
 	"urlserver/docindex/internal/embedded"
-	"urlserver/internal/container/hashindex"
-	"urlserver/internal/container/slab"
 )
 
 // Sync says when what was acknowledged is on disk.
@@ -63,21 +61,19 @@ type Store struct {
 	helpers sync.WaitGroup // goroutines that use the database; Close waits for them
 	synced  atomic.Uint64  // the last commit that is known to be on disk
 
-	failed       error // the error after which the store refuses all calls
-	closed       bool
-	queues       queues
-	transits     slab.Slab[transit]
-	finder       hashindex.Index // of transits, by name
-	leaseBatches map[uint64]int  // transits left of each lease batch's row
-	globals      globals
-	journal      journal
-	txn          txn
-	memtables    memtableFilter
-	known        knownNames
-	crawls       crawls
-	clearing     clearing
-	notes        notes
-	slotMark     int64 // when the row was written that says that the slots are in use, ms
+	failed    error // the error after which the store refuses all calls
+	closed    bool
+	queues    queues
+	transits  transits
+	globals   globals
+	journal   journal
+	txn       txn
+	memtables memtableFilter
+	known     knownNames
+	crawls    crawls
+	clearing  clearing
+	notes     notes
+	slotMark  int64 // when the row was written that says that the slots are in use, ms
 }
 
 // body is a Store as [embedded.Body].

@@ -36,8 +36,8 @@ func (s *Store) cachedLocked(n *name) (d *doc, ok bool) {
 		}
 		return &d, true
 	}
-	if id := s.transitOf(n); id != 0 {
-		tr := s.transits.At(id)
+	if id := s.transits.of(n); id != 0 {
+		tr := s.transits.at(id)
 		return &doc{created: tr.created, member: tr.member, at: tr.at, id: []byte(tr.id[:tr.idLen]),
 			packed: tr.packed, lasting: keep(docindex.Packed(tr.id[tr.idLen:]))}, true
 	}
@@ -180,7 +180,7 @@ func (s *Store) completeLocked(queue uint32, n name, d *doc, url []byte, last em
 
 // endedLocked counts a document that is scheduled or in transit as completed.
 func (s *Store) endedLocked(queue uint32, n *name, d *doc, now int64) {
-	if id := s.transitOf(n); id != 0 {
+	if id := s.transits.of(n); id != 0 {
 		s.finishLocked(id, docindex.Completed, now)
 		return
 	}
@@ -298,7 +298,7 @@ func (s *Store) documentLocked(n *name, d *doc) (docindex.Document, error) {
 		return out, err
 	}
 	out.State = docindex.Scheduled
-	if s.transitOf(n) != 0 {
+	if s.transits.of(n) != 0 {
 		out.State = docindex.InTransit
 		if out.Last, err = s.lastLocked(n); err != nil {
 			return out, err

@@ -69,8 +69,8 @@ func (s *Store) Check() error {
 	if err := s.checkCrawlsLocked(); err != nil {
 		return err
 	}
-	if n := s.base.Sched.Total().URLs[queuesched.InTransit]; n != uint64(s.transits.Len()) {
-		return fmt.Errorf("%d are counted as in transit; there are %d", n, s.transits.Len())
+	if n := s.base.Sched.Total().URLs[queuesched.InTransit]; n != uint64(s.transits.length()) {
+		return fmt.Errorf("%d are counted as in transit; there are %d", n, s.transits.length())
 	}
 	return nil
 }

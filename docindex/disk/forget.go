@@ -193,8 +193,8 @@ func (s *Store) emptyLocked(from, to uint32) bool {
 
 // finishAllLocked ends the transit of all documents of deleted queues.
 func (s *Store) finishAllLocked(dropped map[uint32]bool, o *docindex.Outcomes, now int64) {
-	for id := uint32(1); int(id) < s.transits.Cap(); id++ {
-		if t := s.transits.At(id); t.queue != 0 && dropped[t.queue] {
+	for id := uint32(1); id < s.transits.bound(); id++ {
+		if t := s.transits.at(id); t.queue != 0 && dropped[t.queue] {
 			s.recallLocked(t, o)
 			s.orphanLocked(id, now)
 			s.finishLocked(id, docindex.Completed, now)
@@ -206,7 +206,7 @@ func (s *Store) finishAllLocked(dropped map[uint32]bool, o *docindex.Outcomes, n
 // client has it. The block ends when the lease ends or the client reports the URL. After a restart
 // the client's report has no effect; the pause row keeps the host blocked until the lease ends.
 func (s *Store) orphanLocked(id uint32, now int64) {
-	tr := s.transits.At(id)
+	tr := s.transits.at(id)
 	if tr.consumer != queuesched.FrontierConsumer || !s.base.Leases.Has(id) {
 		return
 	}
@@ -332,8 +332,8 @@ func (s *Store) purgeSome(queue uint32, scope docindex.Scope, from []byte, befor
 	now := s.base.Now()
 	next, err = s.scanLocked(s.queueAt(queue).no, from, embedded.LockBatch, func(n *name, d *doc) error {
 		if int64(d.created) < before {
-			if id := s.transitOf(n); id != 0 {
-				s.recallLocked(s.transits.At(id), o)
+			if id := s.transits.of(n); id != 0 {
+				s.recallLocked(s.transits.at(id), o)
 				s.orphanLocked(id, now)
 			}
 			purged++

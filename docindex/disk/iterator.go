@@ -191,7 +191,7 @@ func (w *queueIterator) row() bool {
 		}
 		switch {
 		case !w.s.stoppedLocked(w.plan.member):
-			if w.name = w.s.namer.nameOfPlan(w.q.no, &w.plan); w.s.transitOf(&w.name) == 0 {
+			if w.name = w.s.namer.nameOfPlan(w.q.no, &w.plan); w.s.transits.of(&w.name) == 0 {
 				return true
 			}
 		case w.purgesLeft == 0:

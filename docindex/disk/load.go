@@ -172,7 +172,7 @@ func (l *loading) leaseBatch(key, value []byte) error {
 			return err
 		}
 	}
-	if l.s.leaseBatches[no] == 0 {
+	if l.s.transits.batches[no] == 0 {
 		l.stale = append(l.stale, append([]byte{}, key...))
 	}
 	return nil
@@ -203,7 +203,7 @@ func (l *loading) lease(batch uint64, until int64, b []byte) error {
 	if s.base.Sched.AnyHost(id) {
 		t.host = string(docindex.HostOf(body.url))
 	}
-	if old := s.transitOf(&t.name); old != 0 {
+	if old := s.transits.of(&t.name); old != 0 {
 		s.finishLocked(old, docindex.Scheduled, l.now) // a later batch leases it again
 	}
 	s.dispatchLocked(t, until, l.now)

@@ -27,8 +27,7 @@ func Open(cfg Config) (*Store, error) {
 	s := &Store{
 		cfg: cfg, closing: make(chan struct{}),
 		journal: journal{most: maxJournal}, crawls: newCrawls(),
-		leaseBatches: map[uint64]int{},
-		known:        newKnownNames(), clearing: newClearing(),
+		known: newKnownNames(), clearing: newClearing(),
 	}
 	s.base.Init((*body)(s), s.crawls.stats)
 	s.Contract = s.base.Contract()

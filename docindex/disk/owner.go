@@ -114,8 +114,8 @@ func (s *Store) stateLocked(n *name, d *doc) (state docindex.State, atCalls bool
 	if d.completed {
 		return docindex.Completed, false
 	}
-	if id := s.transitOf(n); id != 0 {
-		return docindex.InTransit, s.transits.At(id).consumer == queuesched.FrontierConsumer
+	if id := s.transits.of(n); id != 0 {
+		return docindex.InTransit, s.transits.at(id).consumer == queuesched.FrontierConsumer
 	}
 	return docindex.Scheduled, false
 }

@@ -29,7 +29,7 @@ func (s *Store) prefetchLocked(p *docindex.Puts, from, to int) (err error) {
 			a = s.nameLocked(&put, host)
 			a.stays = s.staysLocked(&a, &put)
 		}
-		if a.queue != 0 && !a.stays && s.transitOf(&a.name) == 0 {
+		if a.queue != 0 && !a.stays && s.transits.of(&a.name) == 0 {
 			t.order = append(t.order, uint32(len(t.prefetched)))
 		}
 		t.prefetched = append(t.prefetched, a)

@@ -113,7 +113,7 @@ func (s *Store) putLocked(
 	}
 	switch {
 	case d != nil && p.Update:
-		if s.transitOf(&a.name) != 0 { // which the update ends
+		if s.transits.of(&a.name) != 0 { // which the update ends
 			d.last = embedded.Reported(now)
 		}
 		if err := s.updateLocked(a.queue, &a.name, d, p, now); err != nil {
@@ -224,7 +224,7 @@ func (s *Store) updateLocked(queue uint32, n *name, d *doc, p *docindex.Put, now
 	}
 	if d.completed {
 		s.move(queue, queuesched.Completed, queuesched.Scheduled)
-	} else if id := s.transitOf(n); id != 0 {
+	} else if id := s.transits.of(n); id != 0 {
 		s.finishLocked(id, docindex.Scheduled, now)
 	}
 	if !d.completed || d.purged {

@@ -26,8 +26,8 @@ func (s *Store) recall(set docindex.Setting) {
 	maps.DeleteFunc(of, func(_ uint32, has bool) bool { return !has })
 	var o docindex.Outcomes
 	if len(s.base.Recalls) > 0 && (len(set.Key) == 0 || len(of) > 0) {
-		for id := uint32(1); int(id) < s.transits.Cap(); id++ {
-			if t := s.transits.At(id); t.queue != 0 && (len(set.Key) == 0 || of[t.queue]) {
+		for id := uint32(1); id < s.transits.bound(); id++ {
+			if t := s.transits.at(id); t.queue != 0 && (len(set.Key) == 0 || of[t.queue]) {
 				s.recallLocked(t, &o)
 			}
 		}

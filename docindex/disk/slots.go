@@ -167,7 +167,7 @@ func (s *Store) endLocked(out *docindex.Outcome, now int64) error {
 		return err
 	}
 	s.pauseLocked(out, url, now)
-	transit := s.transitOf(&n)
+	transit := s.transits.of(&n)
 	if d.completed || transit == 0 && embedded.DueMS(d.at.due()) > now && out.Kind.OfAttempt() { // rescheduled since
 		return nil
 	}
@@ -189,7 +189,7 @@ func (s *Store) endLocked(out *docindex.Outcome, now int64) error {
 	if out.Again == 0 || s.stoppedLocked(d.member) {
 		return s.completeLocked(queue, n, d, url, embedded.LastOf(out, now), now)
 	}
-	if transit != 0 && s.transits.At(transit).consumer != queuesched.FrontierConsumer {
+	if transit != 0 && s.transits.at(transit).consumer != queuesched.FrontierConsumer {
 		s.markDirty(queue).served[queuesched.SlotConsumer] = true
 	}
 	p := docindex.Put{URL: url, Crawl: []byte(s.base.Sched.Crawl(queue)), Due: out.Again,
@@ -268,8 +268,8 @@ func (s *Store) returnSome(o *docindex.Outcomes, from, to int) error {
 		if d == nil {
 			continue
 		}
-		id := s.transitOf(&n)
-		if id == 0 || s.transits.At(id).consumer == queuesched.FrontierConsumer {
+		id := s.transits.of(&n)
+		if id == 0 || s.transits.at(id).consumer == queuesched.FrontierConsumer {
 			continue
 		}
 		_, own, err := s.ownURLLocked(&out, &n, d)

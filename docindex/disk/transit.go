@@ -45,26 +45,13 @@ func (n *name) hash32() uint32 {
 	return binary.BigEndian.Uint32(n.hash[:]) ^ n.queue*0x9E3779B1
 }
 
-// transitOf returns the transit of a document, or 0.
-func (s *Store) transitOf(n *name) uint32 {
-	if s.finder.Len() == 0 {
-		return 0
-	}
-	return s.finder.Find(n.hash32(), func(id uint32) bool { return s.transits.At(id).name == *n })
-}
-
 // dispatchLocked hands out a scheduled document until its lease ends; 0: there is no lease.
 func (s *Store) dispatchLocked(t transit, until, now int64) {
-	id := s.transits.New()
-	*s.transits.At(id) = t
-	s.finder.Add(t.name.hash32(), id)
+	id := s.transits.add(t)
 	s.base.Sched.Move(t.queue, queuesched.Scheduled, queuesched.InTransit)
 	s.shiftLocked(t.member, t.at.priority(), crawlstats.Scheduled, t.place(), now)
 	if until > 0 {
 		s.base.Leases.Set(id, time.Duration(until))
-	}
-	if t.leaseBatch != 0 {
-		s.leaseBatches[t.leaseBatch]++
 	}
 	pages := uint32(1)
 	if branches := s.queues.branches.Of(t.queue); branches != nil && t.at.branch() != 0 {
@@ -76,15 +63,10 @@ func (s *Store) dispatchLocked(t transit, until, now int64) {
 // finishLocked ends the transit of a document and returns it. With Scheduled the document is
 // scheduled again at its place; with Completed the caller writes its row.
 func (s *Store) finishLocked(id uint32, to docindex.State, now int64) transit {
-	t := *s.transits.At(id)
 	s.base.Leases.Remove(id)
-	s.finder.Remove(t.name.hash32(), id)
-	s.transits.Free(id)
-	if t.leaseBatch != 0 {
-		if s.leaseBatches[t.leaseBatch]--; s.leaseBatches[t.leaseBatch] == 0 {
-			delete(s.leaseBatches, t.leaseBatch)
-			s.txn.endedBatches = append(s.txn.endedBatches, t.leaseBatch)
-		}
+	t, last := s.transits.remove(id)
+	if last {
+		s.txn.endedBatches = append(s.txn.endedBatches, t.leaseBatch)
 	}
 	if to == docindex.Scheduled {
 		s.shiftLocked(t.member, t.at.priority(), t.place(), crawlstats.Scheduled, now)
