@@ -105,6 +105,7 @@ type queue struct {
 	owners     bool   // some of its documents may have owners
 	partitions uint32 // the first one of it
 
+	rewrite              bool // the txn writes its row
 	dirty                bool // the txn has changed it; the next two fields are the changes of its counts
 	scheduled, completed int32
 	served               [2]bool

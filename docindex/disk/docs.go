@@ -122,7 +122,7 @@ func (s *Store) docRowLocked(n *name, d *doc) {
 
 // scheduleRowLocked schedules a document that is not scheduled: it writes the body at the
 // document's place in its queue, or in a branch of it.
-func (s *Store) scheduleRowLocked(n *name, d *doc, p *docindex.Put, branch uint32, now int64) {
+func (s *Store) scheduleRowLocked(queue uint32, n *name, d *doc, p *docindex.Put, branch uint32, now int64) {
 	s.globals.seq++
 	due := p.Due
 	if due == docindex.Now {
@@ -136,7 +136,7 @@ func (s *Store) scheduleRowLocked(n *name, d *doc, p *docindex.Put, branch uint3
 	t.key = planKey(t.key[:0], n.queue, &d.at)
 	body := plan{created: d.created, member: d.member, id: d.id, url: p.URL, packed: docindex.Pack(p)}
 	d.packed, d.lasting = !body.packed.IsPlain(), nil
-	if s.queueAt(s.queues.byNumber(n.queue)).owners {
+	if s.queueAt(queue).owners {
 		body.tagged = s.namer.name(n.queue, p.URL) != *n
 	}
 	t.value = body.append(t.value[:0])

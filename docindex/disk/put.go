@@ -196,7 +196,7 @@ func (s *Store) insertLocked(queue uint32, n *name, p *docindex.Put, host []byte
 	}
 	d.member = s.enterCrawlLocked(queue, p)
 	s.setExpiryLocked(&d, p)
-	s.scheduleRowLocked(n, &d, p, branch, now)
+	s.scheduleRowLocked(queue, n, &d, p, branch, now)
 	s.count(queue, queuesched.Scheduled, 1)
 	s.enqueueLocked(queue, &d.at, now)
 	return nil
@@ -234,7 +234,7 @@ func (s *Store) updateLocked(queue uint32, n *name, d *doc, p *docindex.Put, now
 		s.unplanLocked(n, d)
 	}
 	s.rejoinLocked(queue, d, p, now)
-	s.scheduleRowLocked(n, d, p, 0, now)
+	s.scheduleRowLocked(queue, n, d, p, 0, now)
 	s.enqueueLocked(queue, &d.at, now)
 	s.base.Sched.Refresh(queue, now) // its limit may no longer be reached
 	return nil

@@ -2,7 +2,6 @@ package disk
 
 import (
 	"encoding/binary"
-	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -84,7 +83,8 @@ func (s *Store) markDirty(id uint32) *queue {
 
 // rewriteRow writes a queue's row as it is after the txn.
 func (s *Store) rewriteRow(id uint32) {
-	if !slices.Contains(s.txn.rewritten, id) {
+	if q := s.queueAt(id); !q.rewrite {
+		q.rewrite = true
 		s.txn.rewritten = append(s.txn.rewritten, id)
 	}
 }
@@ -115,6 +115,7 @@ func (s *Store) applyLocked(sync bool) (*pebble.Batch, error) {
 	s.journal.no++
 	s.journalLocked()
 	for _, id := range t.rewritten {
+		s.queueAt(id).rewrite = false
 		s.writeQueueLocked(id)
 	}
 	s.checkpointLocked()
