@@ -174,8 +174,9 @@ func (d *Daemon) configureStore(cfg *configs.Config) {
 	d.parts.Store.SetAddresses(d.addresses.of)
 }
 
-// ahead returns how many documents the slots take of what has turns: twice as many as they can have
-// open requests there, or some more than that; of a domain that is over its budget no more than that.
+// ahead returns how many documents the slots take of what has turns: of a site twice as many as it may
+// have open requests, or some more than that; of a domain eight for each open request, so that the
+// index is not asked for each; of one that is over its budget one.
 func ahead(cfg *configs.Config) docindex.Ahead {
 	const waiting = 8
 	open := max(cfg.AddressPace().Concurrent, cfg.SitePace().Concurrent)
@@ -184,7 +185,7 @@ func ahead(cfg *configs.Config) docindex.Ahead {
 	}
 	all := open * cfg.QueueCount
 	return docindex.Ahead{
-		Queue: open + max(waiting, open), Domain: max(cfg.VHosts.RejectOver, 2*all), Waiting: all,
+		Queue: open + max(waiting, open), Domain: max(cfg.VHosts.RejectOver, waiting*all), Waiting: all,
 	}
 }
 

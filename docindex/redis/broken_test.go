@@ -42,7 +42,7 @@ var brokenKeys = map[string]struct {
 	"k": {costs: costsShard}, "kn": {}, "k:C": {costs: costsShard, lost: true}, "k:C:d": {}, "k:C:q": {},
 	"k:C:o": {}, "kc": {}, "kt": {},
 	"x": {costs: costsShard}, "ke": {}, "kf": {}, "f:xNAME": {}, "f:fNAME": {}, "v:DAEMON": {},
-	"j:DAEMON": {}, "z:DAEMON": {},
+	"j:DAEMON": {}, "z:DAEMON": {}, "pages:CRAWL": {},
 	"broken": {},
 }
 

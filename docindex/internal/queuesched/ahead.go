@@ -51,10 +51,10 @@ func (d *Scheduler) countAhead(q *queue, by int) {
 	if by > 0 {
 		return // charge orders the domain
 	}
-	if one.own != 0 && c.overruns.list[one.own].queues[SlotConsumer] > 0 && one.out+1 == d.most(c, one) {
-		d.room = true
+	if one.own != 0 && one.out+1 == d.most(c, one) {
+		d.room = d.room || c.overruns.list[one.own].queues[SlotConsumer] > 0
+		d.orderOverrun(c, one.own)
 	}
-	d.orderDomain(q.domain)
 }
 
 // enoughOf reports whether the slots have as many URLs of a queue's domain as they take.
