@@ -167,6 +167,8 @@ func (b *brokenBench) rest() {
 	s.FinishedCrawls(ctx, now, 10)
 	s.Settings(ctx, func(*docindex.Setting) bool { return true })
 	s.Count(ctx, &docindex.Scope{Crawl: []byte("crawl")})
+	s.TakePages(ctx, "crawl", []string{""}, 10, 0)
+	s.CountPages(ctx, "crawl", 0, nil)
 	s.everywhere(ctx, inboxScript)
 	s.one(ctx, shardOf("bad.test"), seeScript, endRefused, nameOfCrawl(crawl), decimal(b.rounds),
 		endFinished, nameOfCrawl(crawl), "1")
@@ -185,6 +187,9 @@ func (b *brokenBench) name(what string, shard int) string {
 
 func (b *brokenBench) key(kind string) string {
 	base := b.s.bases[shardOf("bad.test")] + ":"
+	if kind == "pages:CRAWL" {
+		base = b.s.bases[shardOf("crawl")] + ":"
+	}
 	name := "4:3:linkappcrawl"
 	queue, _ := b.do("HGET", base+"names", nameOf("crawl", "bad.test")).ToString()
 	no, _ := b.do("HGET", base+"k", name).ToString()
