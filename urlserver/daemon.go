@@ -120,6 +120,7 @@ func New(cfg configs.Config, parts Parts) *Daemon {
 			return errors.Is(err, resolver.ErrDown) ||
 				errors.Is(err, resolver.ErrClosed)
 		},
+		Refused:    func(err error) bool { return errors.Is(err, resolver.ErrRefused) },
 		Own:        parts.Resolver.IsOwn,
 		Generation: rand.Uint32(),
 		Exact:      parts.Store != nil,

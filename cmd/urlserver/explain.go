@@ -164,7 +164,7 @@ func (x *explanation) print(out io.Writer) error {
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "%s:\t%s\n", x.Host, x.Why)
-	fmt.Fprintf(w, "group\t%s\n", cmp.Or(x.Group, "not looked up"))
+	fmt.Fprintf(w, "group\t%s\n", cmp.Or(x.Group, x.noGroup()))
 	fmt.Fprintf(w, "slot\t%s\n", slot)
 	fmt.Fprintf(w, "documents\t%d queued, %d in flight\n", x.Queued, x.InFlight)
 	fmt.Fprintf(w, "last send\t%s\n", cmp.Or(dated(x.LastSend, 0), "none"))
@@ -192,6 +192,14 @@ func (x *explanation) print(out io.Writer) error {
 		fmt.Fprintf(w, "sitemap\t%s\n", sitemap)
 	}
 	return w.Flush()
+}
+
+// noGroup says why the host is in no group.
+func (x *explanation) noGroup() string {
+	if x.Fetched.counts["dns"] > 0 {
+		return "none: it had no address to ask when it was looked up"
+	}
+	return "not looked up"
 }
 
 // robotsUnavailable is the state of a robots.txt that was answered with 4xx.

@@ -40,6 +40,26 @@ func TestExplainRefusedNetwork(t *testing.T) {
 	command(t, "", "explain", "10.0.0.1", "--at", d.at).want(t, 0, "resolver.allow_networks", "")
 }
 
+// The explanation of a host whose name does not exist says so, and keeps the operator's delay in view
+// while nothing waits.
+func TestExplainNoSuchHost(t *testing.T) {
+	servers := serveNames(t, func(string) string { return "" })
+	text := strings.Replace(fmt.Sprintf(base, ""), "127.0.0.1:9", servers, 1)
+	d := startDaemon(t, write(t, "urlserver.toml", text))
+	dialSpider(t, d.spiders)
+	command(t, "http://nowhere.test/\n", "put", "--at", d.at, "-").want(t, 0, `"new":1`, "")
+	command(t, "", "delay", "nowhere.test", "90s", "--at", d.at).want(t, 0, "", "")
+	d.shows("/api/status", `"dns":1`)
+	shown := command(t, "", "explain", "nowhere.test", "--at", d.at)
+	for _, want := range []string{
+		"last failure: the name does not exist, or has no address, at ",
+		"none: it had no address to ask when it was looked up\n",
+		"the operator's delay of 1m30s will hold for what comes",
+	} {
+		shown.want(t, 0, want, "")
+	}
+}
+
 func TestReloadedPrint(t *testing.T) {
 	var out strings.Builder
 	r := reloaded{Applied: []string{"Queue_Len", "log.level"}, Certificates: []string{"spider"}}

@@ -25,9 +25,13 @@ func serveNames(t *testing.T, address func(name string) string) (addr string) {
 	server := &dns.Server{PacketConn: conn, Handler: dns.HandlerFunc(func(w dns.ResponseWriter, query *dns.Msg) {
 		answer := new(dns.Msg)
 		answer.SetReply(query)
-		if q := query.Question[0]; q.Qtype == dns.TypeA {
+		q := query.Question[0]
+		ip := address(strings.ToLower(q.Name))
+		if ip == "" {
+			answer.Rcode = dns.RcodeNameError
+		} else if q.Qtype == dns.TypeA {
 			header := dns.RR_Header{Name: q.Name, Rrtype: dns.TypeA, Class: dns.ClassINET}
-			answer.Answer = []dns.RR{&dns.A{Hdr: header, A: net.ParseIP(address(strings.ToLower(q.Name)))}}
+			answer.Answer = []dns.RR{&dns.A{Hdr: header, A: net.ParseIP(ip)}}
 		}
 		_ = w.WriteMsg(answer) // a client that has gone needs no answer
 	})}

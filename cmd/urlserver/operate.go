@@ -87,11 +87,15 @@ func blockCommand() *cobra.Command {
 				return "", usagef("--until %s is in the past; to unblock, use urlserver unblock %s", until, args[0])
 			}
 		}
+		set, err := c.block(ctx, args[0], end)
 		text := "until it is unblocked"
 		if until != "" || long != 0 {
 			text = "until " + end.Format(time.RFC3339)
 		}
-		return fmt.Sprintf("%s is blocked %s", args[0], text), c.block(ctx, args[0], end)
+		if set != nil && set.Before(end.Add(-time.Second)) && (until != "" || long != 0) {
+			text = "until " + set.Format(time.RFC3339) + ": no block lasts longer than a hundred years"
+		}
+		return fmt.Sprintf("%s is blocked %s", args[0], text), err
 	})
 	cmd.Flags().StringVar(&until, "until", "", "block until this `time`, RFC 3339")
 	cmd.Flags().DurationVar(&long, "for", 0, "block for this long, as in 90m or 24h")
@@ -105,7 +109,8 @@ func unblockCommand() *cobra.Command {
 		Example: "  urlserver unblock example.org",
 		Args:    takes(cobra.ExactArgs(1)),
 	}, func(ctx context.Context, c *client, args []string) (string, error) {
-		return args[0] + " is unblocked", c.block(ctx, args[0], time.Unix(0, 0))
+		_, err := c.block(ctx, args[0], time.Unix(0, 0))
+		return args[0] + " is unblocked", err
 	})
 }
 
@@ -204,11 +209,15 @@ func (c *client) post(ctx context.Context, path string, body, v any) error {
 	return err
 }
 
-// block sets a host's block. A time in the past ends it.
-func (c *client) block(ctx context.Context, host string, until time.Time) error {
-	var answer struct{ Host string }
-	return c.post(ctx, hostPath(host, "block"),
+// block sets a host's block. A time in the past ends it. It returns the end of the block that is set
+// now; nil: there is none.
+func (c *client) block(ctx context.Context, host string, until time.Time) (set *time.Time, err error) {
+	var answer struct {
+		Until *time.Time `json:"blocked_until"`
+	}
+	err = c.post(ctx, hostPath(host, "block"),
 		map[string]string{"until": until.UTC().Format(time.RFC3339)}, &answer)
+	return answer.Until, err
 }
 
 func hostPath(host, verb string) string { return "/api/hosts/" + url.PathEscape(host) + "/" + verb }

@@ -22,6 +22,8 @@ func TestOperate(t *testing.T) {
 	command(t, "", "block", "host.test", "--until", "2090-01-02T03:04:05Z", "--at", at).want(t, 0,
 		"host.test is blocked until 2090-01-02T03:04:05Z\n", "")
 	command(t, "", "explain", "host.test", "--at", at).want(t, 0, "2090-01-02T03:04:05Z", "")
+	command(t, "", "block", "host.test", "--until", "9999-12-31T23:59:59Z", "--at", at).want(t, 0,
+		": no block lasts longer than a hundred years\n", "")
 	command(t, "", "unblock", "host.test", "--at", at).want(t, 0, "host.test is unblocked\n", "")
 	command(t, "", "explain", "host.test", "--at", at).want(t, 0, "\nblocked     no\n", "")
 	command(t, "", "block", "host.test", "--at", at).want(t, 0, "until it is unblocked", "")

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -58,7 +59,8 @@ func putCommand() *cobra.Command {
 			"ends in .ndjson or .jsonl or it begins with a brace: {\"url\", \"doc_id\"?, \"priority\"?, " +
 			"\"crawl\"?, \"key\"?, \"metadata\"?}.\n" +
 			"Invalid lines are named on standard error and do no harm; the exit status is 0 if all " +
-			"lines could be sent.\n" +
+			"lines could be sent\n" +
+			"and one of them was valid.\n" +
 			"What is known already stays as it is, so the same file may be put again. What zstd or gzip " +
 			"has packed is unpacked.\n\n" +
 			"The flags --deny, --depth, --domain, --host, --max-pages and --same-site set the crawl's " +
@@ -98,6 +100,9 @@ func (p *putter) all(ctx context.Context, files []string, in io.Reader, out io.W
 		if err = p.file(ctx, file, in); err != nil {
 			break
 		}
+	}
+	if s := &p.sums; err == nil && s.Invalid > 0 && s.New+s.Known+s.OutOfScope == 0 {
+		err = errors.New("nothing was put: no line is valid")
 	}
 	return p.end(out, err)
 }

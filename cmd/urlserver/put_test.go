@@ -72,8 +72,9 @@ func TestPutInBatches(t *testing.T) {
 func TestPutManyInvalid(t *testing.T) {
 	x := newIndex(t)
 	got := command(t, strings.Repeat("nope\n", 15), "put", "--at", x.URL, "-")
-	got.want(t, 0, `{"new":0,"known":0,"invalid":15}`, "standard input: line 10: ")
-	got.want(t, 0, "", "standard input: 5 more invalid lines from line 1 to 15\n")
+	got.want(t, 1, `{"new":0,"known":0,"invalid":15}`, "standard input: line 10: ")
+	got.want(t, 1, "", "standard input: 5 more invalid lines from line 1 to 15\n")
+	got.want(t, 1, "", "nothing was put: no line is valid")
 }
 
 func TestPutBytesAreBounded(t *testing.T) {
@@ -98,7 +99,11 @@ func TestPutHints(t *testing.T) {
 		{"x.json", `[{"url":"http://a.example/"}]`, "put takes one URL a line, or one JSON object a line\n"},
 	} {
 		got := command(t, "", "put", "--at", x.URL, write(t, c.file, c.text))
-		got.want(t, 0, "", c.want)
+		status := 0
+		if c.want != "" {
+			status = 1 // no line is valid
+		}
+		got.want(t, status, "", c.want)
 		if hinted := strings.Contains(got.errs, "JSON object"); hinted != (c.want != "") {
 			t.Errorf("%s with %s: errors %q", c.file, c.text, got.errs)
 		}

@@ -37,6 +37,8 @@ func TestLines(t *testing.T) {
 		{name: "number for an id, priority, no line end",
 			body: `{"doc_id":12345678901234567890,"url":"http://a.example","priority":-99999999999}`,
 			want: []string{"12345678901234567890 http://a.example/ -2147483648"}},
+		{name: "byte order mark", body: "\ufeff" + `{"doc_id":"1","url":"http://a.example/"}`,
+			want: []string{"1 http://a.example/ 0"}},
 		{name: "made the standard's", body: `{"doc_id":"1","url":" HTTP://A.Example:80/ü/../x y#z"}`,
 			want: []string{"1 http://a.example/x%20y 0"}},
 		{name: "no id", body: `{"url":"http://a.example/"}`, want: []string{"skipped 1"}},

@@ -84,7 +84,7 @@ func (u *upload) readAll(r *http.Request, body io.Reader) error {
 		case err != nil:
 			return errors.Join(u.flush(r), badf("body broke off after line %d: %w", in.Number(), err))
 		default:
-			u.add(in.Number(), bytes.TrimPrefix(line, byteOrderMark), parse)
+			u.add(in.Number(), line, parse)
 		}
 		if u.puts.Len() == maxPuts || u.puts.Size() > maxPending {
 			if err := u.flush(r); err != nil {
@@ -93,9 +93,6 @@ func (u *upload) readAll(r *http.Request, body io.Reader) error {
 		}
 	}
 }
-
-// byteOrderMark is what some editors put before the first line.
-var byteOrderMark = []byte("\ufeff")
 
 func (u *upload) add(number int, line []byte, parse func([]byte) (docindex.Put, error)) {
 	if line = bytes.TrimSpace(line); len(line) == 0 {

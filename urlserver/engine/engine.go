@@ -24,6 +24,9 @@ type Options struct {
 	// Down reports whether a look-up failed because no name server can be reached. Such a failure
 	// is for now, and does not count against the name. May be nil.
 	Down func(err error) bool
+	// Refused reports whether a look-up failed because the host has addresses, and none may be
+	// requested. May be nil.
+	Refused func(err error) bool
 	// Own reports whether an address belongs to this machine now and must not be requested. May be
 	// nil.
 	Own func(netip.Addr) bool

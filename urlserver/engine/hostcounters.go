@@ -38,10 +38,20 @@ type hostCounters struct {
 	classes [hostClasses]uint32
 	status  int16 // of the last fetch that told one
 	told    bool  // there was one
-	failed  bool  // errClass and errStatus say how a document failed
+	failed  bool  // class and errCode say how a document failed
+	name    nameFault
 	class   docindex.Class
 	errCode int16
 }
+
+// nameFault is why a host had no address to ask, the last time that one was wanted.
+type nameFault uint8
+
+const (
+	noAddress      nameFault = iota // the name does not exist, or has no address
+	refusedAddress                  // see Options.Refused
+	failingName                     // no name server answered for it
+)
 
 const countersChunk = 1 << 12
 
@@ -109,19 +119,38 @@ func (f *hostCounters) view() Fetched {
 		v.Mean, v.HasMean = f.took/time.Duration(n), true
 	}
 	if f.failed {
-		v.LastError = errorWords(f.class, int(f.errCode))
+		v.LastError = f.errorWords()
 	}
 	return v
 }
 
-func errorWords(class docindex.Class, status int) string {
+func (f *hostCounters) errorWords() string {
 	switch {
-	case class == docindex.ClassDNS:
-		return "no address that the daemon may ask; loopback and private networks need resolver.allow_networks"
-	case class == docindex.ClassTimeout:
+	case f.class == docindex.ClassDNS:
+		return nameWords[f.name]
+	case f.class == docindex.ClassTimeout:
 		return "every attempt ended without a status"
-	case status == 0:
+	case f.errCode == 0:
 		return "no answer"
 	}
-	return fmt.Sprintf("status %d", status)
+	return fmt.Sprintf("status %d", f.errCode)
+}
+
+var nameWords = [...]string{
+	noAddress: "the name does not exist, or has no address",
+	refusedAddress: "no address that the daemon may ask; loopback and private networks need " +
+		"resolver.allow_networks",
+	failingName: "no name server answered for the name within resolver.give_up",
+}
+
+// noteNameFault notes why a host has no address to ask.
+func (e *Engine) noteNameFault(host uint32, err error) {
+	fault := noAddress
+	switch {
+	case e.opt.Refused != nil && e.opt.Refused(err):
+		fault = refusedAddress
+	case e.isTemporary(err):
+		fault = failingName
+	}
+	e.outcomes.byHost.at(host, e.slots.Host(host).Hash()).name = fault
 }

@@ -1,7 +1,10 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
+	"net/netip"
+	"strings"
 	"testing"
 	"time"
 	"unsafe"
@@ -53,6 +56,35 @@ func TestWhatCameBackOfAHost(t *testing.T) {
 		docindex.Class5xx: 1, docindex.ClassNone: 2, docindex.ClassDNS: 1}
 	if got := p.e.Stats().Classes; got != all {
 		t.Errorf("of all: %v; want %v", got, all)
+	}
+}
+
+// TestNameFaults: the figures of a host tell why it had no address.
+func TestNameFaults(t *testing.T) {
+	errGone, errRefused, errServers := errors.New("gone"), errors.New("refused"), errors.New("servers")
+	is := func(want error) func(error) bool { return func(err error) bool { return errors.Is(err, want) } }
+	for host, c := range map[string]struct {
+		err  error
+		want string
+	}{
+		"gone.test":    {errGone, "does not exist, or has no address"},
+		"refused.test": {errRefused, "resolver.allow_networks"},
+		"servers.test": {errServers, "resolver.give_up"},
+	} {
+		cfg := configs.Default()
+		cfg.Resolver.GiveUp = 0
+		e := New(cfg, Options{Refused: is(errRefused), ForNow: is(errServers),
+			Cached: func([]byte) (netip.Addr, error, bool) { return netip.Addr{}, c.err, true }})
+		e.Connected("A")
+		var p Prepared
+		p.Batch.Add([]byte("1"), []byte("http://"+host+"/"), 0)
+		p.Prepare()
+		e.Answered(&p)
+		e.Step(nil)
+		e.Step(nil)
+		if x, _ := e.Explain([]byte(host)); !strings.Contains(x.Fetched.LastError, c.want) {
+			t.Errorf("%s: %q; want %q in it", host, x.Fetched.LastError, c.want)
+		}
 	}
 }
 

@@ -102,6 +102,7 @@ func (e *Engine) Resolved(name string, addr netip.Addr, err error) {
 
 // failHost ends what waits for a host without an address.
 func (e *Engine) failHost(host uint32, err error) {
+	e.noteNameFault(host, err)
 	e.slots.Host(host).Fail()
 	e.failFetches(host, err)
 }

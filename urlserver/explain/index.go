@@ -136,7 +136,11 @@ func Stored(l *docindex.HostStatus, waits []Reason) []Reason {
 		if l.Truncated {
 			completed = "at least " + completed
 		}
-		return []Reason{{Kind: AllCompleted, Args: []any{completed}}}
+		reasons := []Reason{{Kind: AllCompleted, Args: []any{completed}}}
+		if l.Delay > 0 {
+			reasons = append(reasons, Reason{Kind: DelayKept, Args: []any{l.Delay}})
+		}
+		return reasons
 	case !l.Blocked.IsZero():
 		return []Reason{{Kind: BlockedAndUnknown, Until: l.Blocked}}
 	case l.Delay > 0:

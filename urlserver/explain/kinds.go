@@ -110,6 +110,7 @@ const (
 	BlockedAndUnknown
 	DelayedAndUnknown // Args[0]: the operator's delay
 	InIndex           // By: a rule of the doc index
+	DelayKept         // Args[0]: the operator's delay
 	OverBudget        // By: a rule of the doc index
 	IndexFailed       // By: the error
 	ComesNext
@@ -235,6 +236,7 @@ var words = [kinds]string{
 	DelayedAndUnknown: "no document of it is known; the operator's delay of {0} will hold for what comes",
 	InIndex:           "{by}",
 	OverBudget:        "{by}; at the pace of late that is about {until}",
+	DelayKept:         "the operator's delay of {0} will hold for what comes",
 	IndexFailed:       "the doc index failed: {by}",
 	ComesNext:         "due now; it comes with the next request to the doc index",
 	ClientsWait:       "to clients of the URL Frontier: {by}",

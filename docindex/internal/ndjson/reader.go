@@ -27,7 +27,7 @@ func NewReader(r io.Reader, limit int) *Reader {
 	return &Reader{in: bufio.NewReaderSize(r, limit)}
 }
 
-// Next returns the next line without its line end. The line is valid until the next call. The last
+// Next returns the next line without its line end, and without a byte order mark before it. The line is valid until the next call. The last
 // line of a body needs no line end. Next returns ErrTooLong in place of a line that is too long.
 // Any other error is final; Next then drops an incomplete last line.
 func (r *Reader) Next() ([]byte, error) {
@@ -43,9 +43,13 @@ func (r *Reader) Next() ([]byte, error) {
 		return nil, err
 	}
 	r.number++
-	line = bytes.TrimSuffix(line, []byte("\n"))
+	line = bytes.TrimSuffix(bytes.TrimPrefix(line, byteOrderMark), []byte("\n"))
 	return bytes.TrimSuffix(line, []byte("\r")), nil
 }
+
+// byteOrderMark is what some editors put before the first line. Files that were joined have it in
+// between.
+var byteOrderMark = []byte("\ufeff")
 
 // skip reads to the end of a line and returns ErrTooLong, or the error that it met before the end.
 func (r *Reader) skip() error {

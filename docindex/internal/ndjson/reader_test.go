@@ -39,6 +39,7 @@ func TestReader(t *testing.T) {
 		{name: "without an end", text: "a\nb", want: []string{"a", "b"}},
 		{name: "empty lines", text: "\n\r\n\na\n", want: []string{"", "", "", "a"}},
 		{name: "carriage return", text: "a\r\nb\rc\r\n\r", want: []string{"a", "b\rc", ""}},
+		{name: "byte order marks", text: "\ufeffa\n\ufeffb\nc\ufeff\n", want: []string{"a", "b", "c\ufeff"}},
 		{name: "just fits", text: long[:15] + "\na\n", want: []string{long[:15], "a"}},
 		{name: "just too long", text: long + "\na\n", want: []string{"<too long>", "a"}},
 		{name: "far too long", text: strings.Repeat(long, 9) + "\na\n", want: []string{"<too long>", "a"}},
