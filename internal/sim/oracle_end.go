@@ -71,7 +71,7 @@ func (o *oracle) blame(tx *transaction, sp *spiderView, docs, young int, timeout
 	cause := docs == 1 || late && (sp.heard > o.now-o.set.statusTimeout/2 || tx.at+o.set.maxFetch <= o.now)
 	d.alone = cause || late && (sp.stale > o.now-o.set.statusTimeout/2 || aged)
 	switch {
-	case timeout && !late, !timeout && sp.heard < 0:
+	case timeout && !late:
 		d.sends-- // no attempt
 	case tx.at+o.set.maxFetch <= o.now: // a fetch without end breaks no connection
 		d.lostTogether, d.lasted = 0, false

@@ -13,15 +13,13 @@ import (
 
 // What the end of a spider's connection counts for the documents that were in flight there:
 //
-//   - The spider had said nothing of what it was sent. It may have crashed by itself, so no attempt
-//     counts for documents in company. Its address is distrusted: the next spider there gets its
-//     first documents after a pause, and few of them until it says something.
-//   - The spider had said something. Then each document may have killed it, and is suspect: an
-//     attempt counts, and the document is sent again beside ever fewer others (suspects.go). The
-//     last attempt that it may have counts only if it was alone in flight.
-//   - If a spider that had said nothing had one document alone, that one counts an attempt, so that
-//     a URL that kills each spider before its first word ends, too. It keeps its place in the queue,
-//     and is no suspect.
+//   - Each document may have killed the spider, and is suspect: an attempt counts, and the document
+//     is sent again beside ever fewer others (suspects.go). The last attempt that it may have counts
+//     only if it was alone in flight.
+//   - The spider had said nothing of what it was sent: then it may also have crashed by itself. Its
+//     address is distrusted: the next spider there gets its first documents after a pause, and few of
+//     them until it says something. A document that it had alone keeps its place in the queue, and is
+//     no suspect.
 //   - The daemon itself ended the connection, because a transaction took too long. If the spider
 //     spoke of others meanwhile, an attempt counts for what took too long, and for nothing else. If
 //     it spoke of none, the spider stood still, perhaps because of a document in flight. Then all
@@ -222,7 +220,8 @@ func (e *Engine) takeBack(doc uint32, sp *spider, how hostslots.Lateness) {
 	switch {
 	case how == hostslots.Endless: // it lasts, and has killed nobody
 		delete(e.spiders.suspects, doc)
-	case blame != hostslots.None && (sp.spoke || how != hostslots.InTime) && !faulty(faultBlame):
+	case blame != hostslots.None && (sp.spoke || how != hostslots.InTime || blame == hostslots.Shared) &&
+		!faulty(faultBlame):
 		e.suspect(doc, &sp.loss)
 	}
 	_, suspect := e.spiders.suspects[doc]
@@ -254,12 +253,8 @@ func (e *Engine) blame(doc uint32, sp *spider, how hostslots.Lateness) hostslots
 		return hostslots.Shared
 	case sp.loss.spares:
 		return hostslots.None
-	case alone:
+	case alone, faulty(faultBlame):
 		return hostslots.Whole
-	case sp.spoke && faulty(faultBlame):
-		return hostslots.Whole
-	case sp.spoke:
-		return hostslots.Shared
 	}
-	return hostslots.None
+	return hostslots.Shared
 }
