@@ -48,7 +48,7 @@ func (h Host) ChangedBackoff() (b AddressBackoff, changed bool) {
 // restoreBackoff makes a new group's address back off as it did before the start.
 func (s *Slots) restoreBackoff(id uint32, g *group) {
 	b, ok := s.pacer.backoffs.restored[g.id]
-	if !ok || g.kind != ofAddress {
+	if !ok || g.kind != ofAddress || faulty(faultRestore) {
 		return
 	}
 	delete(s.pacer.backoffs.restored, g.id)

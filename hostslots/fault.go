@@ -32,6 +32,7 @@ const (
 	faultSiteOpen             // a site gets any number of open requests
 	faultNeighbours           // Retry-After of a site binds the other sites of its address
 	faultAddressBackoff       // an address does not back off, however many of its sites fail
+	faultRestore              // how an address backed off before the start is forgotten
 	faultCap                  // sites of a shared network ignore its limits
 	faultBackPace             // a document given back does not count for the pace
 	faultBackAttempt          // a document given back counts as an attempt

@@ -38,6 +38,7 @@ const (
 	FaultSiteOpen       = faultSiteOpen
 	FaultNeighbours     = faultNeighbours
 	FaultAddressBackoff = faultAddressBackoff
+	FaultRestore        = faultRestore
 	FaultCap            = faultCap
 	FaultBackPace       = faultBackPace
 	FaultBackAttempt    = faultBackAttempt

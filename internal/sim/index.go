@@ -114,7 +114,7 @@ func (x *index) asked(a *engine.Ask) {
 	if r.rng.IntN(20) == 0 {
 		wait = r.between(time.Second, 20*time.Second)
 	}
-	r.after(wait, func() { x.deliver(failed) })
+	r.after(wait, r.ofLife(func() { x.deliver(failed) }))
 }
 
 // lose gives out documents in an answer that never arrives. They come due again after leaseTime.
@@ -139,7 +139,7 @@ func (x *index) pick(most int) {
 		}
 		h := x.ring[0]
 		x.ring = x.ring[1:]
-		if _, no := x.reject[x.run.world.hosts[h].name]; !no {
+		if _, no := x.reject[x.run.world.hosts[h].name]; !no && x.run.kept.closed[h] <= x.run.now {
 			x.pickFrom(h, min(most-len(x.picked), max(perHost, most/(len(x.ring)+1))))
 		}
 		if len(x.queues[h]) > 0 {

@@ -79,6 +79,13 @@ func slotsMutations() []mutation {
 			set: fault(&hostslots.Fault, hostslots.FaultNeighbours), want: []Rule{RuleServed}},
 		{name: "addresses do not back off", kind: "sites",
 			set: fault(&hostslots.Fault, hostslots.FaultAddressBackoff), want: []Rule{RuleAddressFails}},
+		{name: "the backoff of addresses forgotten at a restart", kind: "restarts",
+			set: fault(&hostslots.Fault, hostslots.FaultRestore), want: []Rule{RuleAddressFails}},
+		{name: "pauses of sites forgotten at a restart", kind: "restarts",
+			set: fault(&atRestart, func(r *run) { clear(r.kept.paused) }), want: []Rule{RuleNotBefore}},
+		{name: "sent right after a restart", kind: "restarts",
+			set:  fault(&atRestart, func(*run) { hostslots.Fault = hostslots.FaultStart }),
+			want: []Rule{RuleStart, RuleAddressFails}},
 		{name: "limits of shared networks ignored", kind: "networks",
 			set: fault(&hostslots.Fault, hostslots.FaultCap), want: []Rule{RuleGapNetwork, RuleOpenNetwork}},
 		{name: "silence noticed late", kind: "storm", set: fault(&hostslots.Fault, hostslots.FaultSilence),
@@ -253,7 +260,7 @@ func (b mutation) check(t *testing.T, run func(seed uint64) error) {
 	t.Run(b.name, func(t *testing.T) {
 		defer func() {
 			hostslots.Fault, engine.Fault, scoped.Fault = hostslots.FaultNone, engine.FaultNone, scoped.FaultNone
-			*memory.Fault, *memory.ShapesFault = memory.FaultNone, memory.FaultNoShape
+			*memory.Fault, *memory.ShapesFault, atRestart = memory.FaultNone, memory.FaultNoShape, nil
 		}()
 		b.set()
 		complaint(t, b.want, run)

@@ -30,7 +30,7 @@ func (r *run) keepNotes(learned []engine.Learned) {
 
 // findNote answers a request for a note after a while.
 func (r *run) findNote(q *engine.NoteRequest) {
-	r.after(r.between(0, 50*time.Millisecond), func() {
+	r.after(r.between(0, 50*time.Millisecond), r.ofLife(func() {
 		text, found := r.notes[q.Origin]
 		if !found {
 			r.engine.NoteFound(q, robots.Response{}, time.Time{}, false)
@@ -38,6 +38,9 @@ func (r *run) findNote(q *engine.NoteRequest) {
 		}
 		resp, at, ok := robots.ReadNote(text, q.Agent, q.Targets)
 		r.oracle.judges(q.Targets[:len(resp.Verdicts())])
+		if ok {
+			r.oracle.notedDelay(q.Origin)
+		}
 		r.engine.NoteFound(q, resp, at, ok)
-	})
+	}))
 }

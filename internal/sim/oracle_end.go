@@ -226,6 +226,8 @@ func (o *oracle) outcome(out docindex.Outcome) {
 	o.servedBy(id, d)
 	if d.answered {
 		o.answered--
+		h := d.origin.host
+		h.told = max(h.told, h.floor, h.last+max(h.backoff, h.wants(o.now), o.fair(&h.level)))
 	}
 	if d.lost {
 		o.suspected--

@@ -27,6 +27,7 @@ type robotsState struct {
 	misses  int           // in a row: fetches that nobody answered
 	missing time.Duration // since the first of them
 	noted   bool          // the index keeps a note of the last file
+	unread  time.Duration // the Crawl-delay of that note, which the daemon has not read since it started
 }
 
 type robotsKind uint8
@@ -87,6 +88,9 @@ func (o *oracle) fetch(id uint32, url string, addr netip.Addr) {
 	}
 	t.to.site = &t.host.level // it waits no longer
 	g := o.bind(t.host, addr)
+	if h := t.host; t.hops > 0 && h.floor == h.before { // see restarted
+		h.floor = 0
+	}
 	t.to, t.sent = o.request(t.host, g, o.now), o.now
 }
 

@@ -35,6 +35,9 @@ type run struct {
 	wake   time.Duration // when the engine wants to step; negative: not before an event
 	events eventQueue
 	engine *engine.Engine
+	life   int           // counts the engines
+	born   time.Duration // when engine was started
+	kept   kept
 	policy robots.Policy // of the client that fetches robots.txt
 	oracle *oracle
 	world  *world
@@ -79,8 +82,8 @@ func newRun(sc Scenario) *run {
 		notes: notes{},
 	}
 	r.oracle.unseen = r.stalls
-	r.engine = engine.New(sc.Config, engine.Options{Cached: r.cached, ForNow: isForNow, Down: isDown,
-		Generation: uint32(sc.Seed), Exact: sc.Exact, Notes: sc.Notes})
+	r.kept = newKept(sc.Hosts)
+	r.startEngine()
 	c := &sc.Config.Robots
 	r.policy = robots.Policy{Agent: c.UserAgent, TTL: c.TTL, ErrorTTL: c.ErrorTTL, MaxCrawlDelay: c.MaxCrawlDelay}
 	r.names = names{known: make([]answer, sc.Hosts)}
@@ -96,6 +99,7 @@ func newRun(sc Scenario) *run {
 	r.startSpiders()
 	r.startOperator()
 	r.startDNS()
+	r.every(func() time.Duration { return sc.Trouble.Restart }, r.restart)
 	r.plan(sc.Heal, r.heal)
 	r.plan(sc.End, func() {})
 	return r
@@ -184,7 +188,7 @@ func (r *run) advance(to time.Duration) {
 	r.oracle.answers += max(0, to-max(r.now, r.names.down))
 	r.now = to
 	wall := r.start.Add(to + r.drift)
-	r.engine.Advance(to, wall)
+	r.engine.Advance(to-r.born, wall)
 	r.oracle.setClocks(to, wall)
 }
 

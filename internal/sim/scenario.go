@@ -94,13 +94,14 @@ type Trouble struct {
 	Block      time.Duration
 	Rates      time.Duration // of changed settings
 	Rules      time.Duration // of changed rules for hosts
+	Restart    time.Duration // of the daemon: it is killed and started again
 	WallStep   time.Duration // the wall clock is set forward or back by an hour
 }
 
 // Kinds returns the kinds of scenario that Small and Full make, in a fixed order.
 func Kinds() []string {
 	return append([]string{"day", "million", "crowd", "collide", "stall", "scarce", "storm", "operator",
-		"rules", "sites", "networks", "verbs", "scopes", "shapes", "stop", "healthy"}, accidental()...)
+		"rules", "sites", "networks", "verbs", "scopes", "shapes", "stop", "healthy", "restarts"}, accidental()...)
 }
 
 // accidental returns the kinds in which some hosts or spiders have trouble and the oracle checks
@@ -258,6 +259,8 @@ func (sc *Scenario) shape(big, bigHosts int) error {
 		c.Rules = sc.blockRules()
 		t.Poison, t.Endless, t.ShortLived, t.Sluggish, t.Mute, t.Suspend, t.Crash = 3, 3, 0.2, 0.2, 0.2,
 			20*time.Minute, 30*time.Minute
+	case "restarts":
+		sc.restarts()
 	case "neighbours":
 		sc.accidents()
 		sc.Addresses = sc.Hosts / neighbours
@@ -278,6 +281,16 @@ func (sc *Scenario) scopes() {
 	sc.Crawls, sc.Exact = 6, true
 	t.Repeats, t.Ignores, t.NoAnswers, t.Invalid, t.WallStep = 0, 0, 0, 0, 0
 	t.Scopes, t.Back, t.Crash, t.Outage, t.Undelivered = time.Minute, 0.05, 10*time.Minute, 5*time.Minute, 0.3
+}
+
+// restarts prepares a scenario in which the daemon is killed and started again, with the state that an
+// index on disk keeps. The index offers each document once in a life of the daemon.
+func (sc *Scenario) restarts() {
+	t := &sc.Trouble
+	sc.Exact, sc.Notes, sc.Puts, sc.Addresses = true, true, 0, max(1, sc.Hosts/6)
+	t.Repeats, t.Ignores, t.NoAnswers, t.Undelivered, t.Outage, t.Invalid, t.WallStep = 0, 0, 0, 0, 0, 0, 0
+	t.Pause, t.Block, t.Rates, t.Moves, t.Flaky, t.Poison = 0, 0, 0, 0, 0, 0
+	t.Restart, t.CrawlDelay, t.Overload = 6*time.Minute, 300, 0.3
 }
 
 // accidents prepares a scenario in which some hosts and spiders will have trouble, and the others

@@ -62,6 +62,7 @@ func (r *run) spins(worked bool) {
 // flush carries out the engine's output, as the daemon's run loop does.
 func (r *run) flush() {
 	out := &r.engine.Out
+	r.learn(out)
 	// The oracle must see outcomes of documents that were not sent before it sees the lines of
 	// documents behind them, and timeouts after it sees their connections end.
 	r.outcomes(out, func(k docindex.Kind) bool { return k != docindex.Timeout })
@@ -135,10 +136,10 @@ func (r *run) answerQuestion(q *engine.Question) {
 	r.oracle.asksVerdicts(q.Targets)
 	allowed, work := q.Rules.AllowedAll(q.Targets)
 	wait := time.Duration(work)*timePerOctet + r.between(time.Millisecond, 20*time.Millisecond)
-	r.after(wait, func() {
+	r.after(wait, r.ofLife(func() {
 		r.oracle.getsVerdicts(q.Targets[:len(allowed)], work)
 		r.engine.Judged(allowed, work)
-	})
+	}))
 }
 
 func (r *run) fetch(f engine.Fetch) {

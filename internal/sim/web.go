@@ -67,12 +67,12 @@ func (r *run) serveRobots(f engine.Fetch) {
 	if a.status == 0 {
 		wait = r.sc.Config.Robots.Timeout
 	}
-	r.after(wait, func() {
+	r.after(wait, r.ofLife(func() {
 		resp := r.policy.Read(a.response(), f.Targets...)
 		r.oracle.fetched(f.ID, a)
 		r.oracle.judges(f.Targets[:len(resp.Verdicts())])
 		r.engine.Fetched(f.ID, resp)
-	})
+	}))
 }
 
 func (a *robotsAnswer) response() robots.Response {
