@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -140,4 +141,73 @@ func TestDaemonsShareAnAddressOfClients(t *testing.T) {
 	}
 	both.Wait()
 	p.judge(t, 8, all)
+}
+
+// TestDaemonsReachThePaceOfAddresses: clients of several daemons with index and reservation in one Redis
+// ask a few addresses. Together they reach nine tenths of the pace that is allowed, and never more than
+// it. It takes a minute: set URLSERVER_LONG.
+func TestDaemonsReachThePaceOfAddresses(t *testing.T) {
+	if os.Getenv("URLSERVER_LONG") == "" {
+		t.Skip("set URLSERVER_LONG=1 to run it")
+	}
+	const daemons, addresses, hosts, perSec, span = 3, 3, 30, 1, 64 * time.Second
+	redis := redistest.Start(t)
+	names := serveNames(t, func(name string) string {
+		n := 0
+		_, _ = fmt.Sscanf(name, "h%d.", &n)
+		return fmt.Sprintf("127.0.0.%d", 2+n%addresses)
+	})
+	text := strings.Replace(fmt.Sprintf(withAddresses, names, ""), "Per_Sec = 2.0",
+		fmt.Sprintf("Per_Sec = %d.0", perSec), 1)
+	text += fmt.Sprintf("[docindex]\nkind = \"redis\"\naddrs = [%q]\n[reservation]\nkind = \"redis\"\n"+
+		"addrs = [%[1]q]\nlease = \"8s\"\npenalty = \"1s\"\njanitor = \"1s\"\n", redis.Addr())
+	paces := map[int]*addressPace{}
+	for i := range addresses {
+		paces[i] = &addressPace{from: map[string]int{}}
+	}
+	var all sync.WaitGroup
+	var urls []string
+	for i := range hosts * 40 {
+		urls = append(urls, fmt.Sprintf("http://h%d.test/%d", i%hosts, i))
+	}
+	began := time.Now()
+	for n := range daemons {
+		d := startDaemon(t, write(t, "urlserver.toml", text))
+		c := dialFrontier(t, d)
+		if n == 0 {
+			c.discover(urls...)
+		}
+		all.Go(func() {
+			for time.Since(began) < span {
+				urls := c.get()
+				for _, url := range urls {
+					host := 0
+					_, _ = fmt.Sscanf(url, "http://h%d.", &host)
+					paces[host%addresses].left(fmt.Sprint("client ", n))
+				}
+				for _, url := range urls {
+					c.ended(url)
+				}
+				if len(urls) == 0 {
+					time.Sleep(10 * time.Millisecond)
+				}
+			}
+		})
+	}
+	all.Wait()
+	for i, p := range paces {
+		warm := 12 * time.Second // the first leases
+		first := began.Add(warm)
+		count := 0
+		for _, at := range p.at {
+			if at.After(first) {
+				count++
+			}
+		}
+		due := float64(perSec) * (span - warm).Seconds()
+		t.Logf("address %d: %d of %.0f requests, %v", i, count, due, p.from)
+		if share := float64(count) / due; share < 0.9 || float64(count-1) > due {
+			t.Errorf("address %d: %.2f of the pace; want 0.9 to 1", i, share)
+		}
+	}
 }

@@ -184,7 +184,7 @@ func (s *Store) serveSome(ctx context.Context, v *serving, queues []entry, most 
 	for i, n := range most {
 		q := &queues[i]
 		args[q.shard] = append(args[q.shard], decimal(first+int64(placesOfOne*i)), q.queue,
-			decimal(int64(n)), flag(n < q.can), decimal(s.ruleGap(q.key)))
+			decimal(int64(n)), flag(n < q.can), decimal(s.ruleGap(q.key)), flag(q.taken))
 		at[q.shard] = append(at[q.shard], i)
 		if !q.begun {
 			v.passed[q.shard] = append(v.passed[q.shard], q.queue)

@@ -41,8 +41,10 @@ type clientLease struct {
 }
 
 const (
-	clientLinger = time.Second // a lease is kept so long without need: queues of its address may be due soon
-	clientRest   = 8           // after turnLeases an address is left to others for 1/clientRest of a lease
+	clientLinger = time.Second      // a lease is kept so long without need: queues of its address may be due soon
+	clientWish   = 10 * time.Second // after the last look at an address, clients want it for so long
+	clientRetry  = 16               // a lease that is denied is asked for again after 1/clientRetry of a lease at most
+	clientRest   = 8                // after turnLeases an address is left to others for 1/clientRest of a lease
 )
 
 type clientLeaseState uint8
@@ -128,6 +130,12 @@ func (l *ClientLeases) Usable(now time.Duration, name string) bool {
 	return c.state == clientHeld && now < min(c.until, c.turn)
 }
 
+// Waits reports whether clients want the lease of an address and lack it.
+func (l *ClientLeases) Waits(now time.Duration, name string) bool {
+	c := l.groups[name]
+	return c != nil && c.state != clientHeld && now < c.usedAt+clientWish
+}
+
 // SetOpen says that clients have URLs at an address, or have none any more: then nobody may ask it
 // before next.
 func (l *ClientLeases) SetOpen(now time.Duration, name string, open bool, next time.Duration) {
@@ -201,7 +209,8 @@ func (l *ClientLeases) Step(now time.Duration) (work *LeaseBatch, wait time.Dura
 
 // stepLease does what is due about a lease.
 func (l *ClientLeases) stepLease(now time.Duration, c *clientLease, work *LeaseBatch) {
-	idle := !c.open && now >= c.usedAt+clientLinger
+	// While the gap of the address lasts, nobody else could use the lease.
+	idle := !c.open && now >= max(c.usedAt, c.next)+clientLinger
 	request := LeaseRequest{Host: c.name, Token: c.token, Slice: true}
 	switch {
 	case c.state == clientHeld && now >= c.until:
@@ -237,7 +246,7 @@ func (c *clientLease) release(now time.Duration) Release {
 func (l *ClientLeases) schedule(now time.Duration, c *clientLease) {
 	at := min(c.renew, c.until)
 	if !c.open {
-		at = min(at, c.turn, c.usedAt+clientLinger)
+		at = min(at, c.turn, max(c.usedAt, c.next)+clientLinger)
 	}
 	l.times.Set(c.id, max(at, now+time.Millisecond))
 }
@@ -275,7 +284,8 @@ func (l *ClientLeases) answered(now, began, margin time.Duration, c *clientLease
 		l.schedule(now, c)
 	default:
 		c.state, c.token = clientDenied, 0
-		l.times.Set(c.id, now+min(l.lease/2, leaseRetry/2<<min(c.denials, 10)))
+		pause := min(l.lease/clientRetry, leaseRetry/2<<min(c.denials, 10))
+		l.times.Set(c.id, now+time.Duration(float64(pause)*l.slices.jitter()))
 		c.denials++
 	}
 }

@@ -108,3 +108,43 @@ func TestClientsOfDaemonsTakeTurns(t *testing.T) {
 		t.Errorf("turns %v, shares of the network %v; want both parties to have some of all", turns, shares)
 	}
 }
+
+// TestClientsReachThePace: the clients of three daemons always want the same addresses, each of which may be
+// asked once in a gap, and ask again each 20 ms. Together they use nine tenths of the gaps, whatever
+// the gap, and each has its turns.
+func TestClientsReachThePace(t *testing.T) {
+	const addresses, leases, step = 3, 30, second / 50
+	rnd := rand.New(rand.NewPCG(1, 3))
+	for _, gap := range []time.Duration{second / 4, second, 2 * second, 5 * second} {
+		now := second
+		store := memory.New(memory.Config{Now: func() time.Time { return start.Add(now) }})
+		var all []*clientParty
+		for n := range 3 {
+			all = append(all, &clientParty{l: NewClientLeases(lease, uint64(n)), store: store, name: fmt.Sprint(n)})
+		}
+		var next [addresses]time.Duration
+		uses, by := 0, map[int]int{}
+		for ; now < leases*lease; now += step {
+			for _, n := range rnd.Perm(len(all)) {
+				p := all[n]
+				p.reserve(now)
+				for i := range addresses {
+					name := fmt.Sprintf("192.0.2.%d", i)
+					if now < next[i] || !p.l.Usable(now, name) { // within the gap no queue is looked at
+						continue
+					}
+					next[i] = now + gap
+					p.l.SetOpen(now, name, true, next[i])
+					p.l.SetOpen(now, name, false, next[i])
+					uses++
+					by[n]++
+				}
+			}
+		}
+		most := addresses * int((leases*lease)/gap)
+		t.Logf("gap %v: %d of %d requests, %v", gap, uses, most, by)
+		if share := float64(uses) / float64(most); share < 0.9 || len(by) != len(all) {
+			t.Errorf("gap %v: %.2f of the pace, %v; want 0.9, and some for each", gap, share, by)
+		}
+	}
+}

@@ -1,5 +1,6 @@
 -- serve gives URLs to a call: lease in ms, URLs in transit that a queue has at most, the call's token, then place, queue,
--- most, whether the call returns for more, and the gap in ms that a rule sets for the host, of each queue. It returns URL and metadata of each, by queue.
+-- most, whether the call returns for more, the gap in ms that a rule sets for the host, and whether its daemon holds the
+-- address, of each queue. It returns URL and metadata of each, by queue.
 local lease, limit, token = num(), num(), arg()
 
 local function giveFrom(q, most)
@@ -40,8 +41,9 @@ end
 local answer = {}
 while at < #ARGV do
   place0 = num()
-  local q, most, stays, gap = queue(arg()), num(), arg() == '1', num()
+  local q, most, stays, gap, holds = queue(arg()), num(), arg() == '1', num(), arg() == '1'
   local out = {}
+  if q and holds then q.z = 0 end -- a daemon that does not may have put the queue off since it was listed
   local mine = q and q.y == token and q.u > now
   if q and not q.a and (mine or when(q, CALLS) <= now and paced(q, gap)) then
     local last = host(q.h).c
