@@ -17,6 +17,7 @@ type HostAddress struct {
 
 	SitePace    Pace
 	AddressPace Pace       // of Addr, or of Network
+	NotBefore   int64      // nobody asks Addr before, in ms since 1970; 0: now
 	Use         AddressUse // of Addr, or of Network; nil: nobody else uses it
 	// Raises says that the address may be as fast as its sites if this is so of all its known
 	// sites.

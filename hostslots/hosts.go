@@ -65,6 +65,8 @@ type Place struct {
 	Covered bool       // the lease of Group is that of Addr, too: the address itself is one of its hosts
 	Site    Limits
 	Address AddressLimits // of Addr
+
+	LeftShared time.Duration // no request to Addr before, as it was on a shared network up to now; 0: it was not
 }
 
 // GroupID returns the ID of the group that a host is in at a place: that of its address or of its

@@ -36,10 +36,13 @@ func (h Host) SetPlaceLimits(now time.Duration, p Place) {
 	if r.above != 0 {
 		id = r.above
 	}
-	if g := s.groups.At(id); g.kind == ofAddress && g.cap != p.Address {
-		g.setCap(p.Address)
-		s.reschedule(now, id)
+	g := s.groups.At(id)
+	if g.kind != ofAddress || g.cap == p.Address && p.LeftShared <= g.pace.notBefore {
+		return
 	}
+	g.setCap(p.Address)
+	g.pace.putOff(p.LeftShared, LeftShared)
+	s.reschedule(now, id)
 }
 
 // SetCap sets what the daemon may use of a shared network now: a request each gap, and so many open

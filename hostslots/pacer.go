@@ -43,6 +43,7 @@ const (
 	Nothing    Cause = iota
 	RetryAfter       // it sent Retry-After
 	LastFetch        // the last fetch took long; see Config.DelayFactor
+	LeftShared       // the address was on a shared network; see Place.LeftShared
 )
 
 // requested counts a request at the given moment.

@@ -23,9 +23,11 @@ import (
 )
 
 // bubble is a daemon within synctest. Its spiders connect over net.Pipe, its index is a fakeIndex
-// or an embedded store, and all time is virtual. Hosts are IP addresses from 10.0.0.0/8.
+// or an embedded store, and all time is virtual. Hosts are IP addresses from 10.0.0.0/8, and names in
+// the hosts file.
 type bubble struct {
 	t     *testing.T
+	hosts string // the hosts file; "": /etc/hosts
 	d     *Daemon
 	index *fakeIndex
 	store *memory.Store // nil: index is used
@@ -53,7 +55,7 @@ func newBubble(t *testing.T, change func(*configs.Config)) *bubble {
 
 func (b *bubble) start(change func(*configs.Config), parts Parts) *bubble {
 	b.t.Helper()
-	res, err := resolver.New(resolver.Config{Servers: []string{"127.0.0.1:1"},
+	res, err := resolver.New(resolver.Config{Servers: []string{"127.0.0.1:1"}, HostsFile: b.hosts,
 		AllowNetworks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
 	if err != nil {
 		b.t.Fatal(err)

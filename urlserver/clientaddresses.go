@@ -12,6 +12,7 @@ import (
 	"urlserver/configs"
 	"urlserver/docindex"
 	"urlserver/internal/resolver"
+	"urlserver/urlserver/engine"
 )
 
 const (
@@ -31,12 +32,14 @@ const (
 // resolver's cache, or begins a look-up. It is safe for concurrent use.
 type clientAddresses struct {
 	leases  *clientLeases // nil: nobody else uses the addresses
+	start   time.Time
 	resolve func(host string, deliver func(netip.Addr, error))
 	cached  func(host []byte) (addr netip.Addr, err error, ok bool)
 
 	mu      sync.Mutex // guards all below; not held while resolve is called
 	cfg     configs.Config
 	rules   *configs.RuleSet
+	former  configs.FormerRules
 	lookups map[string]struct{}
 	failing map[string]failingName
 	brief   map[string]briefAnswer // whose TTL is so short that the resolver does not keep them
@@ -56,7 +59,7 @@ type failingName struct {
 }
 
 func newClientAddresses(r *resolver.Resolver, leases *clientLeases) *clientAddresses {
-	return &clientAddresses{leases: leases, resolve: r.Resolve, cached: r.Cached, lookups: map[string]struct{}{},
+	return &clientAddresses{leases: leases, start: time.Now(), resolve: r.Resolve, cached: r.Cached, lookups: map[string]struct{}{},
 		failing: map[string]failingName{}, brief: map[string]briefAnswer{}}
 }
 
@@ -64,10 +67,13 @@ func (c *clientAddresses) configure(cfg *configs.Config) {
 	rules := cfg.RuleSet()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.cfg, c.rules = *cfg, rules
+	if now := time.Since(c.start); c.rules != nil && !cfg.SameRules(c.cfg) {
+		c.former.Add(c.cfg, c.rules, now, now+engine.UnsharedFor(cfg, c.leases.length()))
+	}
 	if c.leases != nil {
 		c.leases.configure(rules)
 	}
+	c.cfg, c.rules = *cfg, rules
 }
 
 // of is a [docindex.Addresses].
@@ -106,6 +112,8 @@ func (c *clientAddresses) atLocked(host []byte, addr netip.Addr) docindex.HostAd
 	if l.Shared != nil {
 		a.Network, l.Address = l.Shared.Name, l.Shared.Pace
 		a.Use = c.leases.ofNetwork(l.Shared.Name)
+	} else if until := c.former.SharedUntil(host, addr, time.Since(c.start)); until > 0 {
+		a.NotBefore = c.start.Add(until).UnixMilli() + 1
 	}
 	a.AddressPace = paceOf(cmp.Or(l.Address.PerSec, address.PerSec),
 		cmp.Or(l.Address.Concurrent, address.Concurrent))

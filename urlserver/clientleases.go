@@ -32,6 +32,21 @@ func newClientLeases(of *Reserver) *clientLeases {
 
 func (c *clientLeases) now() time.Duration { return time.Since(c.start) }
 
+// waits is [engine.Options.ClientsWait].
+func (c *clientLeases) waits(name string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.leases.Waits(c.now(), name)
+}
+
+// length returns how long a lease is; 0 if there are none.
+func (c *clientLeases) length() time.Duration {
+	if c == nil {
+		return 0
+	}
+	return c.reserver.Lease
+}
+
 func (c *clientLeases) configure(rules *configs.RuleSet) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -349,6 +349,8 @@ func (e *Engine) addressNotBefore(x *Explanation) explain.Reason {
 		r.By = explain.List(l.Failing)
 	case l.Level == hostslots.NetworkLevel:
 		r = because(explain.PaceNetworkGap, l.Gap, l.Name)
+	case l.NotBefore >= l.Next && l.Cause == hostslots.LeftShared:
+		r = because(explain.PaceLeftShared, l.Name)
 	default:
 		r = because(explain.PaceAddressGap, l.Gap, l.Name)
 		r.By = e.levelRule(x, l, l.Gap == gap(x.Limits.Address.PerSec), l.Gap == gap(e.cfg.ReqHostPerSec), "per_sec")

@@ -16,8 +16,17 @@ const ruleStep = 4096
 // is sent, and the doc index is asked for nothing, until they are applied to all hosts: a host whose
 // turn comes later may belong to the same group as one that is due, or be at its address.
 type hostRules struct {
-	set  *configs.RuleSet
-	next uint32 // the host that the next step begins with; 0: the rules are in force for all hosts
+	set    *configs.RuleSet
+	next   uint32 // the host that the next step begins with; 0: the rules are in force for all hosts
+	former configs.FormerRules
+}
+
+// UnsharedFor returns how long an address is left alone that was on a shared network until a reload, if
+// daemons share leases. There requests did not need the lease of the address. So whoever leases it now
+// does not know when others asked it: the spiders or URL Frontier clients of this daemon, or another
+// daemon, which may read its settings a little later.
+func UnsharedFor(cfg *configs.Config, lease time.Duration) time.Duration {
+	return max(lease, gap(cfg.AddressPace().PerSec))
 }
 
 // setRules puts rules in force.
@@ -25,7 +34,11 @@ func (e *Engine) setRules(cfg configs.Config) {
 	if e.rules.set != nil && cfg.SameRules(e.cfg) {
 		return
 	}
-	e.rules = hostRules{set: cfg.RuleSet(), next: 1}
+	former := e.rules.former
+	if e.rules.set != nil && e.opt.Lease > 0 {
+		former.Add(e.cfg, e.rules.set, e.now, e.now+UnsharedFor(&cfg, e.opt.Lease))
+	}
+	e.rules = hostRules{set: cfg.RuleSet(), next: 1, former: former}
 	e.leases.slices.set(e.now, e.slots, e.rules.set.SharedNetworks())
 }
 
@@ -95,9 +108,11 @@ func (e *Engine) place(host uint32, addr netip.Addr) hostslots.Place {
 	switch {
 	case r.Shared != nil:
 		p.Network = r.Shared.Name
+		return p
 	case r.Group != "" && e.opt.Lease > 0:
 		p.Covered = e.isAddressIn(r.Group, addr)
 	}
+	p.LeftShared = e.rules.former.SharedUntil(e.slots.Host(host).Name(), addr, e.now)
 	return p
 }
 

@@ -85,6 +85,7 @@ const (
 	PaceAddressGap     // Args[1]: the address
 	PaceAddressBackoff // By: the sites that are the cause; Args[1]: the address
 	PaceNetworkGap     // Args[1]: the shared network
+	PaceLeftShared     // Args[0]: the address
 
 	// The doc index is not asked for documents of it.
 
@@ -109,8 +110,8 @@ const (
 	AllCompleted
 	BlockedAndUnknown
 	DelayedAndUnknown // Args[0]: the operator's delay
-	InIndex           // By: a rule of the doc index
 	DelayKept         // Args[0]: the operator's delay
+	InIndex           // By: a rule of the doc index
 	OverBudget        // By: a rule of the doc index
 	IndexFailed       // By: the error
 	ComesNext
@@ -208,6 +209,7 @@ var words = [kinds]string{
 	PaceAddressBackoff: "the address {1} backs off, gap {0}, since several of its sites answered " +
 		"429 or 503: {by}",
 	PaceNetworkGap: "the limits of the shared network {1}, one request in {0} to all its sites",
+	PaceLeftShared: "the address {0} was on a shared network until the settings were read again",
 
 	LeftOutBlocked: "the doc index is asked to leave it out: it is blocked by {by}",
 	LeftOutName:    "the doc index is asked to leave it out: {by}",
@@ -234,9 +236,9 @@ var words = [kinds]string{
 	AllCompleted:      "nothing is to be fetched: all its documents in the doc index are completed ({0})",
 	BlockedAndUnknown: "blocked by the operator until {until}; no document of it is known",
 	DelayedAndUnknown: "no document of it is known; the operator's delay of {0} will hold for what comes",
+	DelayKept:         "the operator's delay of {0} will hold for what comes",
 	InIndex:           "{by}",
 	OverBudget:        "{by}; at the pace of late that is about {until}",
-	DelayKept:         "the operator's delay of {0} will hold for what comes",
 	IndexFailed:       "the doc index failed: {by}",
 	ComesNext:         "due now; it comes with the next request to the doc index",
 	ClientsWait:       "to clients of the URL Frontier: {by}",

@@ -156,6 +156,7 @@ func (t *Table) both(q *queue) [2]*pace { return [2]*pace{t.paces.At(q.site), t.
 func (t *Table) setLimits(q *queue, a *docindex.HostAddress) {
 	site, address := t.paces.At(q.site), t.paces.At(q.address)
 	site.limit, address.limit, address.use = a.SitePace, a.AddressPace, a.Use
+	address.next = max(address.next, a.NotBefore)
 	switch {
 	case a.Raises && !q.raises:
 		address.slow--
