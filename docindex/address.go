@@ -27,8 +27,8 @@ type HostAddress struct {
 // AddressUse is the right to give out URLs at an address, or on a shared network, which spiders and
 // other daemons use, too. A store calls it while it holds locks: it returns at once.
 type AddressUse interface {
-	// Usable reports whether URLs may be given out now, and says that some are to be: waiting queues
-	// wait for it. If not, ask again later.
+	// Usable reports whether URLs may be given out now, and says that some are to be: waiting
+	// queues wait for it. If not, ask again later.
 	Usable(waiting int) bool
 	// Share returns the part of a pace that may be used.
 	Share(of Pace) Pace

@@ -57,5 +57,7 @@ const (
 	WaitInactive                          // URL Frontier clients are given nothing (SetActive)
 	WaitShapes                            // links take turns by their shapes, and slots have Count URLs, enough ahead
 	WaitDomain                            // slots have Count URLs of the domain Name, enough ahead
+	WaitTurnOver                          // the other side, slots or clients, is next when all are back
+	WaitOthersTurn                        // the host is kept for the other side
 	WaitOverBudget                        // others go before the domain Name: Round begins after Count pages of Crawl
 )

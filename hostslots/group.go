@@ -95,6 +95,18 @@ func (g Group) LeaseGranted(now, until time.Duration) {
 	}
 }
 
+// YieldLease stops all requests to a leased group. ReleasedLeases returns it when none is open.
+// Then NextWantedLease does not return it for so long.
+func (g Group) YieldLease(now, rest time.Duration) {
+	r := g.record()
+	if r.lease.state != leased {
+		return
+	}
+	r.lease.yields, g.s.leases.rest = true, rest
+	g.s.leases.idle = append(g.s.leases.idle, g.id)
+	g.s.reschedule(now, g.id)
+}
+
 // LeaseDenied records that the group's lease was not granted, or was lost. The group gives up its
 // slot if others wait. NextWantedLease returns it again after a wait that doubles, up to most,
 // until a lease is granted.

@@ -66,7 +66,7 @@ type Place struct {
 	Site    Limits
 	Address AddressLimits // of Addr
 
-	LeftShared time.Duration // no request to Addr before, as it was on a shared network up to now; 0: it was not
+	LeftShared time.Duration // no request to Addr before, as it was on a shared network; 0: it was not
 }
 
 // GroupID returns the ID of the group that a host is in at a place: that of its address or of its
@@ -128,7 +128,8 @@ func (s *Slots) ensurePlace(hostID uint32, p *Place) uint32 {
 	return s.ensureGroup(p.GroupID(s.hostName(hostID)), p.kind())
 }
 
-// ensureAbove returns the number of what is above the site group of a place; 0: it is no site group.
+// ensureAbove returns the number of what is above the site group of a place; 0: it is no site
+// group.
 func (s *Slots) ensureAbove(p *Place) uint32 {
 	switch {
 	case p.kind() == ofAddress:

@@ -14,12 +14,14 @@ type leases struct {
 	wanted           recordList[group] // groups that want a lease, longest first
 	idle             []uint32          // groups that may not need their lease; some twice
 	deferredReleases timeheap.Heap     // leased groups that do not need it, by the end of their gap
+	rest             time.Duration     // how long the lease of a group that yields is not asked for again
 }
 
 // lease is the state of one group's lease.
 type lease struct {
 	state   leaseState
 	denials uint8 // since the last lease
+	yields  bool  // it is leased, and is released when no request is open; see Group.YieldLease
 }
 
 type leaseState uint8
@@ -32,6 +34,9 @@ const (
 	denied              // not asked for again until leases.ends
 )
 
+// usable reports whether requests may be sent under a lease.
+func (l *lease) usable() bool { return l.state == leased && !l.yields }
+
 // firstDenial is how long a lease that was denied once is not asked for again.
 const firstDenial = time.Second / 2
 
@@ -43,6 +48,9 @@ func (l *leases) init(groups *slab.Slab[group]) {
 // groups in line. A group whose host waits in line keeps its lease, or each turn at the cap would
 // wait for the reservation.
 func (g *group) needsLease() bool {
+	if g.lease.yields {
+		return g.open() > 0
+	}
 	return g.slot != 0 && (g.rotation.head != 0 || g.inLine > 0) || g.hasOwn() || g.open() > 0 ||
 		g.users > 0 && g.line.head != 0
 }
@@ -50,11 +58,12 @@ func (g *group) needsLease() bool {
 // hasLeaseAbove reports whether the daemon has the lease of the address above a host's site group.
 func (s *Slots) hasLeaseAbove(h *host) bool {
 	up := s.groups.At(h.above)
-	return !s.cfg.Leases || up.kind == ofNetwork || h.covered || up.lease.state == leased
+	return !s.cfg.Leases || up.kind == ofNetwork || h.covered || up.lease.usable()
 }
 
-// deniedLease returns the group whose lease was denied, so that a group can send nothing: the group
-// itself, or the address that its hosts are in line at; 0: neither. It looks at the address of one host.
+// deniedLease returns the group whose lease was denied, so that a group can send nothing: the
+// group itself, or the address that its hosts are in line at; 0: neither. It looks at the address
+// of one host.
 func (s *Slots) deniedLease(id uint32, g *group) (denies uint32) {
 	if g.lease.state == denied {
 		return id
@@ -68,8 +77,8 @@ func (s *Slots) deniedLease(id uint32, g *group) (denies uint32) {
 	return 0
 }
 
-// deniedAbove is called when the lease of an address was denied. The site groups whose hosts are in line
-// there cannot use their slots until it is asked for again.
+// deniedAbove is called when the lease of an address was denied. The site groups whose hosts are
+// in line there cannot use their slots until it is asked for again.
 func (s *Slots) deniedAbove(now time.Duration, addressID uint32) {
 	next, until := s.groups.At(addressID).line.head, s.leases.ends.Due(addressID)
 	for range mostWoken {
@@ -103,7 +112,7 @@ func (l *leases) update(id uint32, g *group) {
 
 // end ends a lease or a denial.
 func (l *leases) end(id uint32, g *group) {
-	g.lease.state = unleased
+	g.lease.state, g.lease.yields = unleased, false
 	l.ends.Remove(id)
 	l.deferredReleases.Remove(id)
 }
@@ -124,7 +133,7 @@ func (l *leases) deny(now time.Duration, id uint32, g *group, most time.Duration
 	if g.lease.state != asked && g.lease.state != leased {
 		return false
 	}
-	g.lease.state = denied
+	g.lease.state, g.lease.yields = denied, false
 	l.ends.Set(id, now+min(most, firstDenial<<g.lease.denials))
 	g.lease.denials = min(g.lease.denials+1, 10)
 	return true
@@ -143,9 +152,10 @@ func (s *Slots) NextWantedLease() (groupID uint32) {
 
 // ReleasedLeases gives up the leases that are not needed, and appends their groups. If the gap of
 // a group ends within linger, and before the lease does, the lease is kept until then: no other
-// daemon could use the group sooner, and more documents may come. That of an address with site groups
-// is kept for linger, since their next request needs it. So is that of a group with documents in a slot
-// and no gap to wait for: most often the address of its host is looked up again, which is soon over.
+// daemon could use the group sooner, and more documents may come. That of an address with site
+// groups is kept for linger, since their next request needs it. So is that of a group with
+// documents in a slot and no gap to wait for: most often the address of its host is looked up
+// again, which is soon over.
 func (s *Slots) ReleasedLeases(now, linger time.Duration, to []uint32) []uint32 {
 	for _, id := range s.leases.idle {
 		to = s.releaseLease(now, linger, id, to)
@@ -170,11 +180,16 @@ func (s *Slots) releaseLease(now, linger time.Duration, id uint32, to []uint32) 
 	if g.users > 0 && due <= now+linger || g.slot != 0 && g.docs > 0 && due <= now {
 		due = now + linger
 	}
-	if due > now && due-now <= linger && due < s.leases.ends.Due(id) {
+	yields := g.lease.yields
+	if due > now && due-now <= linger && due < s.leases.ends.Due(id) && !yields {
 		s.leases.deferredReleases.Set(id, due)
 		return to
 	}
-	s.leases.end(id, g)
+	if s.leases.end(id, g); yields {
+		g.lease.state = denied
+		s.leases.ends.Set(id, now+s.leases.rest)
+		s.docsChanged(id)
+	}
 	return append(to, id)
 }
 

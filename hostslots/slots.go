@@ -93,7 +93,7 @@ func (s *Slots) updateReady(now time.Duration, id uint32, g *group) {
 		due += s.pacer.gap(&g.pace, s.pacer.groupGap(g))
 	}
 	may := (g.open() < s.pacer.groupOpen(g) || faulty(faultConcurrent)) && !g.awaitsHosts() &&
-		(!s.cfg.Leases || g.lease.state == leased)
+		(!s.cfg.Leases || g.lease.usable())
 	// A request for robots.txt goes first. Until it has left no other site is asked for its own.
 	docs = docs && may && g.own[FirstTry].head == 0
 	s.dispatch.woken = s.dispatch.woken || docs && !s.dispatch.ready.Has(id)

@@ -23,8 +23,8 @@ import (
 )
 
 // bubble is a daemon within synctest. Its spiders connect over net.Pipe, its index is a fakeIndex
-// or an embedded store, and all time is virtual. Hosts are IP addresses from 10.0.0.0/8, and names in
-// the hosts file.
+// or an embedded store, and all time is virtual. Hosts are IP addresses from 10.0.0.0/8, and
+// names in the hosts file.
 type bubble struct {
 	t     *testing.T
 	hosts string // the hosts file; "": /etc/hosts

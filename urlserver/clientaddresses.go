@@ -59,8 +59,8 @@ type failingName struct {
 }
 
 func newClientAddresses(r *resolver.Resolver, leases *clientLeases) *clientAddresses {
-	return &clientAddresses{leases: leases, start: time.Now(), resolve: r.Resolve, cached: r.Cached, lookups: map[string]struct{}{},
-		failing: map[string]failingName{}, brief: map[string]briefAnswer{}}
+	return &clientAddresses{leases: leases, start: time.Now(), resolve: r.Resolve, cached: r.Cached,
+		lookups: map[string]struct{}{}, failing: map[string]failingName{}, brief: map[string]briefAnswer{}}
 }
 
 func (c *clientAddresses) configure(cfg *configs.Config) {

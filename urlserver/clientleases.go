@@ -12,8 +12,9 @@ import (
 	"urlserver/urlserver/engine"
 )
 
-// clientLeases gets the leases of addresses and of slices of caps for URL Frontier clients, from the
-// reservation that the engine uses. Its mutex is the innermost: an index calls it under its own.
+// clientLeases gets the leases of addresses and of slices of caps for URL Frontier clients, from
+// the reservation that the engine uses. Its mutex is the innermost: an index calls it under its
+// own.
 type clientLeases struct {
 	reserver *Reserver
 	start    time.Time

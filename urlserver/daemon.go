@@ -112,6 +112,11 @@ func New(cfg configs.Config, parts Parts) *Daemon {
 		asks:         make(chan *engine.Ask, 1),
 		leaseBatches: make(chan *engine.LeaseBatch, 1),
 	}
+	var clientsWait func(string) bool
+	if parts.Reserver != nil && cfg.Frontier.Addresses {
+		d.clientLeases = newClientLeases(parts.Reserver)
+		clientsWait = d.clientLeases.waits
+	}
 	d.engine = engine.New(cfg, engine.Options{
 		Cached:    parts.Resolver.Cached,
 		CachedFor: parts.Resolver.CachedFor,
@@ -120,16 +125,17 @@ func New(cfg configs.Config, parts Parts) *Daemon {
 			return errors.Is(err, resolver.ErrDown) ||
 				errors.Is(err, resolver.ErrClosed)
 		},
-		Refused:    func(err error) bool { return errors.Is(err, resolver.ErrRefused) },
-		Own:        parts.Resolver.IsOwn,
-		Generation: rand.Uint32(),
-		Exact:      parts.Store != nil,
-		Notes:      parts.Store != nil,
-		Backoffs:   restoredBackoffs(parts),
-		Shared:     parts.Store != nil && cfg.Frontier.Listen != "",
-		Lease:      parts.Reserver.lease(),
-		Counted:    parts.Reserver.counts(),
-		Crawls:     parts.CrawlLog != nil,
+		Refused:     func(err error) bool { return errors.Is(err, resolver.ErrRefused) },
+		Own:         parts.Resolver.IsOwn,
+		Generation:  rand.Uint32(),
+		Exact:       parts.Store != nil,
+		Notes:       parts.Store != nil,
+		Backoffs:    restoredBackoffs(parts),
+		Shared:      parts.Store != nil && cfg.Frontier.Listen != "",
+		Lease:       parts.Reserver.lease(),
+		ClientsWait: clientsWait,
+		Counted:     parts.Reserver.counts(),
+		Crawls:      parts.CrawlLog != nil,
 	})
 	d.outbox = newOutbox("outcomes", d.outcomesWithTargets, d.log)
 	d.outbox.setBackpressure, d.outbox.export = d.setBackpressure, d.exportTraces
@@ -137,9 +143,6 @@ func New(cfg configs.Config, parts Parts) *Daemon {
 	d.pauses = newOutbox("pauses of hosts", d.pauseAll, d.log)
 	d.notes = newNotebook(d)
 	d.sitemaps = newOutbox("sitemaps of robots.txt", d.putTargets, d.log)
-	if parts.Reserver != nil && cfg.Frontier.Addresses {
-		d.clientLeases = newClientLeases(parts.Reserver)
-	}
 	d.addresses = newClientAddresses(parts.Resolver, d.clientLeases)
 	d.configureFetches(&cfg)
 	d.configure(cfg)
@@ -175,9 +178,9 @@ func (d *Daemon) configureStore(cfg *configs.Config) {
 	d.parts.Store.SetAddresses(d.addresses.of)
 }
 
-// ahead returns how many documents the slots take of what has turns: of a site twice as many as it may
-// have open requests, or some more than that; of a domain eight for each open request, so that the
-// index is not asked for each; of one that is over its budget one.
+// ahead returns how many documents the slots take of what has turns: of a site twice as many as
+// it may have open requests, or some more than that; of a domain eight for each open request, so
+// that the index is not asked for each; of one that is over its budget one.
 func ahead(cfg *configs.Config) docindex.Ahead {
 	const waiting = 8
 	open := max(cfg.AddressPace().Concurrent, cfg.SitePace().Concurrent)

@@ -17,8 +17,8 @@ import (
 	reservations "urlserver/reservation/memory"
 )
 
-// newAddress starts a daemon with spiders and URL Frontier clients, whose hosts are all at one address. The
-// address may be asked once a second.
+// newAddress starts a daemon with spiders and URL Frontier clients, whose hosts are all at one
+// address. The address may be asked once a second.
 func newAddress(t *testing.T, rules ...configs.HostRule) *bubble {
 	t.Helper()
 	hosts := filepath.Join(t.TempDir(), "hosts")
@@ -55,8 +55,8 @@ func (b *bubble) unshare() {
 	}
 }
 
-// get waits for a URL as a client does, and reports it as completed at once. It returns when the URL
-// was given out.
+// get waits for a URL as a client does, and reports it as completed at once. It returns when the
+// URL was given out.
 func (b *bubble) get(url string) (at time.Time) {
 	b.t.Helper()
 	r := docindex.Request{AnyCrawl: true, PerQueue: 1, Lease: time.Hour}
@@ -120,8 +120,8 @@ func TestAddressLeavesASharedNetwork(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newAddress(t, configs.HostRule{Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
-					Shared: true, PerSec: 8, Concurrent: 8})
+				b := newAddress(t, configs.HostRule{Shared: true, PerSec: 8, Concurrent: 8,
+					Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
 				before, after := ask(b)
 				gap := after.Sub(before)
 				t.Logf("%v between the two", gap)

@@ -40,8 +40,8 @@ func TestExplainRefusedNetwork(t *testing.T) {
 	command(t, "", "explain", "10.0.0.1", "--at", d.at).want(t, 0, "resolver.allow_networks", "")
 }
 
-// The explanation of a host whose name does not exist says so, and keeps the operator's delay in view
-// while nothing waits.
+// The explanation of a host whose name does not exist says so, and keeps the operator's delay in
+// view while nothing waits.
 func TestExplainNoSuchHost(t *testing.T) {
 	servers := serveNames(t, func(string) string { return "" })
 	text := strings.Replace(fmt.Sprintf(base, ""), "127.0.0.1:9", servers, 1)

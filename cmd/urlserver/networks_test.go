@@ -58,8 +58,8 @@ func serveWeb(t *testing.T, at string, handler http.HandlerFunc) (port string) {
 // TestRefusedNetworks allows allowedIP and does not allow refusedIP.
 const allowedIP, refusedIP = "127.0.0.2", "127.0.0.1"
 
-// serveRedirects serves robots.txt at the allowed address. Those of two hosts redirect to the refused
-// one, by a name and by the address. It counts the redirects.
+// serveRedirects serves robots.txt at the allowed address. Those of two hosts redirect to the
+// refused one, by a name and by the address. It counts the redirects.
 func serveRedirects(t *testing.T, to string) (port string, redirected *atomic.Int64) {
 	t.Helper()
 	redirected = &atomic.Int64{}
@@ -75,8 +75,8 @@ func serveRedirects(t *testing.T, to string) (port string, redirected *atomic.In
 	return port, redirected
 }
 
-// fetchNothing says that each document is done, until the connection ends. It returns the first line,
-// which has come already, and those that come.
+// fetchNothing says that each document is done, until the connection ends. It returns the first
+// line, which has come already, and those that come.
 func fetchNothing(sp *fake, first []string) (sent chan []string) {
 	sent = make(chan []string, 100)
 	sent <- first

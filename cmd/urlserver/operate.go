@@ -209,8 +209,8 @@ func (c *client) post(ctx context.Context, path string, body, v any) error {
 	return err
 }
 
-// block sets a host's block. A time in the past ends it. It returns the end of the block that is set
-// now; nil: there is none.
+// block sets a host's block. A time in the past ends it. It returns the end of the block that is
+// set now; nil: there is none.
 func (c *client) block(ctx context.Context, host string, until time.Time) (set *time.Time, err error) {
 	var answer struct {
 		Until *time.Time `json:"blocked_until"`

@@ -91,8 +91,8 @@ func TestExplainPaused(t *testing.T) {
 	got.want(t, 0, "; sending is paused by the operator; urlserver resume ends that\n", "")
 }
 
-// A crawl of put is shown and stopped by its ID, with a scope or without, and is then shown as stopped
-// at once.
+// A crawl of put is shown and stopped by its ID, with a scope or without, and is then shown as
+// stopped at once.
 func TestCrawlsOfPut(t *testing.T) {
 	d := startDaemon(t, settings(t, ""))
 	const urls = "http://127.0.0.1/a\nhttp://127.0.0.1/b\n"

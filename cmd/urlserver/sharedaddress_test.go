@@ -143,9 +143,9 @@ func TestDaemonsShareAnAddressOfClients(t *testing.T) {
 	p.judge(t, 8, all)
 }
 
-// TestDaemonsReachThePaceOfAddresses: clients of several daemons with index and reservation in one Redis
-// ask a few addresses. Together they reach nine tenths of the pace that is allowed, and never more than
-// it. It takes a minute: set URLSERVER_LONG.
+// TestDaemonsReachThePaceOfAddresses: clients of several daemons with index and reservation in
+// one Redis ask a few addresses. Together they reach nine tenths of the pace that is allowed, and
+// never more than it. It takes a minute: set URLSERVER_LONG.
 func TestDaemonsReachThePaceOfAddresses(t *testing.T) {
 	if os.Getenv("URLSERVER_LONG") == "" {
 		t.Skip("set URLSERVER_LONG=1 to run it")

@@ -31,6 +31,9 @@ func (s *Store) Serve(ctx context.Context, r docindex.Request, give func(*docind
 	if err := s.base.BeginServing(&v.Serving); err != nil {
 		return err
 	}
+	if v.Recall {
+		s.recall(docindex.Setting{})
+	}
 	defer s.endServing(&v)
 	return s.base.Serve(ctx, &v.Serving, func() (bool, error) {
 		v.bytes = 0

@@ -24,6 +24,8 @@ func (s *Store) Put(ctx context.Context, p *docindex.Puts) (res docindex.PutResu
 	}
 	if scheduled {
 		s.base.Wake()
+	} else {
+		s.base.WakeForRoom()
 	}
 	return res, err
 }

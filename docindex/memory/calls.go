@@ -18,6 +18,11 @@ func (m *Store) Serve(ctx context.Context, r docindex.Request, give func(*docind
 	if err := m.base.BeginServing(&v); err != nil {
 		return err
 	}
+	if v.Recall {
+		if err := m.recall(ctx, docindex.Setting{}); err != nil {
+			return err
+		}
+	}
 	defer m.endServing(&v)
 	return m.base.Serve(ctx, &v, func() (bool, error) { return m.serveSome(&v), nil }, give)
 }

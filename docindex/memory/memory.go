@@ -83,11 +83,14 @@ func (m *Store) Put(ctx context.Context, p *docindex.Puts) (res docindex.PutResu
 	}
 	if scheduled {
 		m.base.Wake()
+	} else {
+		m.base.WakeForRoom()
 	}
 	return res, err
 }
 
-// putSome stores some URLs. Without room for the new ones it stores the others and returns an error.
+// putSome stores some URLs. Without room for the new ones it stores the others and returns an
+// error.
 func (m *Store) putSome(
 	p *docindex.Puts, from, to int, res *docindex.PutResult,
 ) (scheduled bool, full error) {
@@ -207,8 +210,8 @@ func (m *Store) insertLocked(queue uint32, p *docindex.Put, host []byte, now int
 	m.enqueueLocked(id, r, now)
 }
 
-// findLocked returns the document that a Put means, or 0. queue is the queue of the Put; 0: there is
-// none yet.
+// findLocked returns the document that a Put means, or 0. queue is the queue of the Put; 0: there
+// is none yet.
 func (m *Store) findLocked(queue uint32, p *docindex.Put) uint32 {
 	switch {
 	case len(p.Unique) > 0:

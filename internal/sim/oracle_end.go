@@ -309,7 +309,8 @@ func (o *oracle) unfit(d *document, out docindex.Outcome) string {
 		s := &d.origin.robotsState
 		o.wasJudged(d, string(out.URL))
 		forbids := d.origin.forbidden(string(out.URL))
-		// the old file, which allows it, was dropped for lack of memory, and a new one cannot be fetched
+		// the old file, which allows it, was dropped for lack of memory, and a new one cannot be
+		// fetched
 		lost := s.state == stale && o.set.forgets && !forbids
 		if !o.set.robots || !lost && !forbids {
 			return "robots.txt allows it"

@@ -14,8 +14,8 @@ import (
 // Everything counts as asked at the start. What a document's end said of its site holds on: until
 // when it is to be left alone by then. An address backs off as it did.
 //
-// What is weaker: the index keeps back the documents of such a site. The engine does not know of it, and
-// follows a redirect of another host's robots.txt there.
+// What is weaker: the index keeps back the documents of such a site. The engine does not know of
+// it, and follows a redirect of another host's robots.txt there.
 func (o *oracle) restarted(noted func(origin string) bool, backoffs map[netip.Addr]hostslots.AddressBackoff) {
 	for _, sp := range o.spiders {
 		for _, tx := range sp.all {
@@ -41,7 +41,8 @@ func (o *oracle) restarted(noted func(origin string) bool, backoffs map[netip.Ad
 	o.disabledSince = [3]time.Duration{-1, -1, -1}
 	o.forgetDocuments()
 	for key, from := range o.origins {
-		keeps := noted(key) && from.noted && (from.state == read || from.state == absent || from.state == stale)
+		is := from.state
+		keeps := noted(key) && from.noted && (is == read || is == absent || is == stale)
 		if from.lastFetch, from.questionAt = 0, 0; !keeps {
 			from.robotsState = robotsState{}
 		}

@@ -9,7 +9,8 @@ import (
 	"urlserver/urlserver/engine"
 )
 
-// kept is what an index on disk keeps for the next engine, besides documents and notes of robots.txt.
+// kept is what an index on disk keeps for the next engine, besides documents and notes of
+// robots.txt.
 type kept struct {
 	paused   []time.Duration // by host: the end of the last pause that the engine told of its site
 	closed   []time.Duration // by host: nothing of it is offered before, by what an earlier engine told
@@ -20,7 +21,10 @@ type kept struct {
 var atRestart func(*run)
 
 func newKept(hosts int) kept {
-	return kept{make([]time.Duration, hosts), make([]time.Duration, hosts), map[netip.Addr]hostslots.AddressBackoff{}}
+	return kept{
+		make([]time.Duration, hosts), make([]time.Duration, hosts),
+		map[netip.Addr]hostslots.AddressBackoff{},
+	}
 }
 
 // learn keeps what the engine says of sites and addresses.
@@ -93,8 +97,8 @@ func (r *run) ofLife(do func()) func() {
 	}
 }
 
-// broken ends a connection, as the daemon has died. In half of the cases the spider's process goes on
-// fetching.
+// broken ends a connection, as the daemon has died. In half of the cases the spider's process
+// goes on fetching.
 func (c *conn) broken() {
 	c.over, c.pieces.ended = true, true
 	delete(c.run.conns, c.id)

@@ -101,7 +101,8 @@ type Trouble struct {
 // Kinds returns the kinds of scenario that Small and Full make, in a fixed order.
 func Kinds() []string {
 	return append([]string{"day", "million", "crowd", "collide", "stall", "scarce", "storm", "operator",
-		"rules", "sites", "networks", "verbs", "scopes", "shapes", "stop", "healthy", "restarts"}, accidental()...)
+		"rules", "sites", "networks", "verbs", "scopes", "shapes", "stop", "healthy", "restarts"},
+		accidental()...)
 }
 
 // accidental returns the kinds in which some hosts or spiders have trouble and the oracle checks
@@ -283,8 +284,8 @@ func (sc *Scenario) scopes() {
 	t.Scopes, t.Back, t.Crash, t.Outage, t.Undelivered = time.Minute, 0.05, 10*time.Minute, 5*time.Minute, 0.3
 }
 
-// restarts prepares a scenario in which the daemon is killed and started again, with the state that an
-// index on disk keeps. The index offers each document once in a life of the daemon.
+// restarts prepares a scenario in which the daemon is killed and started again, with the state
+// that an index on disk keeps. The index offers each document once in a life of the daemon.
 func (sc *Scenario) restarts() {
 	t := &sc.Trouble
 	sc.Exact, sc.Notes, sc.Puts, sc.Addresses = true, true, 0, max(1, sc.Hosts/6)

@@ -41,10 +41,10 @@ type clientLease struct {
 }
 
 const (
-	clientLinger = time.Second      // a lease is kept so long without need: queues of its address may be due soon
+	clientLinger = time.Second      // a lease is kept so long without need: more may be due soon
 	clientWish   = 10 * time.Second // after the last look at an address, clients want it for so long
-	clientRetry  = 16               // a lease that is denied is asked for again after 1/clientRetry of a lease at most
-	clientRest   = 8                // after turnLeases an address is left to others for 1/clientRest of a lease
+	clientRetry  = 16               // one that is denied is tried for again after 1/clientRetry of a lease
+	clientRest   = 8                // after turnLeases it is left to others for 1/clientRest of a lease
 )
 
 type clientLeaseState uint8

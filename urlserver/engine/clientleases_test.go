@@ -109,9 +109,9 @@ func TestClientsOfDaemonsTakeTurns(t *testing.T) {
 	}
 }
 
-// TestClientsReachThePace: the clients of three daemons always want the same addresses, each of which may be
-// asked once in a gap, and ask again each 20 ms. Together they use nine tenths of the gaps, whatever
-// the gap, and each has its turns.
+// TestClientsReachThePace: the clients of three daemons always want the same addresses, each of
+// which may be asked once in a gap, and ask again each 20 ms. Together they use nine tenths of
+// the gaps, whatever the gap, and each has its turns.
 func TestClientsReachThePace(t *testing.T) {
 	const addresses, leases, step = 3, 30, second / 50
 	rnd := rand.New(rand.NewPCG(1, 3))
@@ -120,7 +120,8 @@ func TestClientsReachThePace(t *testing.T) {
 		store := memory.New(memory.Config{Now: func() time.Time { return start.Add(now) }})
 		var all []*clientParty
 		for n := range 3 {
-			all = append(all, &clientParty{l: NewClientLeases(lease, uint64(n)), store: store, name: fmt.Sprint(n)})
+			l := NewClientLeases(lease, uint64(n))
+			all = append(all, &clientParty{l: l, store: store, name: fmt.Sprint(n)})
 		}
 		var next [addresses]time.Duration
 		uses, by := 0, map[int]int{}

@@ -336,8 +336,8 @@ func (e *Engine) siteNotBefore(x *Explanation) explain.Reason {
 	return explain.Reason{Kind: explain.NotBefore, Until: e.date(l.Next), By: r.String()}
 }
 
-// addressNotBefore returns until when the address or the shared network may not be requested, and by
-// which rule, or which sites made it back off.
+// addressNotBefore returns until when the address or the shared network may not be requested, and
+// by which rule, or which sites made it back off.
 func (e *Engine) addressNotBefore(x *Explanation) explain.Reason {
 	l := &x.Address
 	var r explain.Reason

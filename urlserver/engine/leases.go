@@ -10,8 +10,8 @@ import (
 	"urlserver/internal/container/timeheap"
 )
 
-// LeaseBatch is work for the shared reservation. Releases come before Acquires. At most one batch is
-// out at a time. Whoever does the work fills in the answers.
+// LeaseBatch is work for the shared reservation. Releases come before Acquires. At most one batch
+// is out at a time. Whoever does the work fills in the answers.
 type LeaseBatch struct {
 	Reports  []HeldCount
 	Releases []Release
@@ -136,6 +136,7 @@ type heldLeases struct {
 type heldLease struct {
 	host  string // "": there is none
 	token uint64
+	since time.Duration
 }
 
 func (h *heldLeases) of(group uint32) (heldLease, bool) {
@@ -255,14 +256,24 @@ func (e *Engine) gatherExtends(c *LeaseBatch, due *waiter) {
 		}
 		e.leases.renewals.Remove(id)
 		h, _ := e.leases.held.of(id)
+		e.yield(id, h)
 		c.Extends = append(c.Extends, LeaseRequest{group: id, Host: h.host, Token: h.token})
 	}
 }
 
-// adapt halves the number of new leases that are requested at once after a batch that the reservation
-// did not answer as a whole, and raises it slowly after one that was answered and full (RFC 5681,
-// section 3.1, does the same to the congestion window of TCP). So daemons that share a slow
-// reservation hold as many leases as it can extend in time.
+// yield gives up the lease of a group that the engine has had for a turn, if URL Frontier clients
+// of this daemon wait for it. Then it is their turn.
+func (e *Engine) yield(group uint32, h heldLease) {
+	turn := time.Duration(turnLeases * float64(e.opt.Lease))
+	if e.opt.ClientsWait != nil && e.now >= h.since+turn && e.opt.ClientsWait(h.host) {
+		e.slots.Group(group).YieldLease(e.now, e.opt.Lease/clientRest)
+	}
+}
+
+// adapt halves the number of new leases that are requested at once after a batch that the
+// reservation did not answer as a whole, and raises it slowly after one that was answered and
+// full (RFC 5681, section 3.1, does the same to the congestion window of TCP). So daemons that
+// share a slow reservation hold as many leases as it can extend in time.
 func (l *leases) adapt(c *LeaseBatch) {
 	unanswered := func(some []LeaseRequest) bool {
 		return slices.ContainsFunc(some, func(r LeaseRequest) bool { return r.Answer == Unanswered })
@@ -335,7 +346,7 @@ func (e *Engine) acquireAnswered(c *LeaseRequest, began time.Duration) {
 	switch c.Answer {
 	case Granted:
 		e.stats.LeasesGranted++
-		e.leases.held.add(c.group, heldLease{c.Host, c.Token})
+		e.leases.held.add(c.group, heldLease{c.Host, c.Token, e.now})
 		e.leaseGranted(c, began)
 		return
 	case Denied:

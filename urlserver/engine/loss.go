@@ -13,17 +13,18 @@ import (
 
 // What the end of a spider's connection counts for the documents that were in flight there:
 //
-//   - Each document may have killed the spider, and is suspect: an attempt counts, and the document
-//     is sent again beside ever fewer others (suspects.go). The last attempt that it may have counts
-//     only if it was alone in flight.
-//   - The spider had said nothing of what it was sent: then it may also have crashed by itself. Its
-//     address is distrusted: the next spider there gets its first documents after a pause, and few of
-//     them until it says something. A document that it had alone keeps its place in the queue, and is
-//     no suspect.
+//   - Each document may have killed the spider, and is suspect: an attempt counts, and the
+//     document is sent again beside ever fewer others (suspects.go). The last attempt that it
+//     may have counts only if it was alone in flight.
+//   - The spider had said nothing of what it was sent: then it may also have crashed by itself.
+//     Its address is distrusted: the next spider there gets its first documents after a pause,
+//     and few of them until it says something. A document that it had alone keeps its place in
+//     the queue, and is no suspect.
 //   - The daemon itself ended the connection, because a transaction took too long. If the spider
-//     spoke of others meanwhile, an attempt counts for what took too long, and for nothing else. If
-//     it spoke of none, the spider stood still, perhaps because of a document in flight. Then all
-//     count as above, and what took too long counts even if the spider had never said anything.
+//     spoke of others meanwhile, an attempt counts for what took too long, and for nothing else.
+//     If it spoke of none, the spider stood still, perhaps because of a document in flight. Then
+//     all count as above, and what took too long counts even if the spider had never said
+//     anything.
 
 // peer is the address that a spider connects from, or is dialled at.
 type peer struct {

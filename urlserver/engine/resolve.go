@@ -27,8 +27,8 @@ func (e *Engine) resolve(host uint32) {
 	}
 }
 
-// isKnownAt reports whether a host without documents may stay in its group, under the limits that it
-// has: its address is current, and the rules have not changed since it was bound.
+// isKnownAt reports whether a host without documents may stay in its group, under the limits that
+// it has: its address is current, and the rules have not changed since it was bound.
 func (e *Engine) isKnownAt(host uint32) bool {
 	if _, bound := e.slots.Host(host).GroupID(); !bound || e.opt.Lease > 0 ||
 		e.rules.next != 0 && host >= e.rules.next || faulty(faultStay) {

@@ -12,19 +12,20 @@ import (
 // ruleStep is how many hosts a step puts under changed rules: about a millisecond's worth.
 const ruleStep = 4096
 
-// hostRules has the operator's rules and how far they are applied: to the hosts below next. Nothing
-// is sent, and the doc index is asked for nothing, until they are applied to all hosts: a host whose
-// turn comes later may belong to the same group as one that is due, or be at its address.
+// hostRules has the operator's rules and how far they are applied: to the hosts below next.
+// Nothing is sent, and the doc index is asked for nothing, until they are applied to all hosts: a
+// host whose turn comes later may belong to the same group as one that is due, or be at its
+// address.
 type hostRules struct {
 	set    *configs.RuleSet
 	next   uint32 // the host that the next step begins with; 0: the rules are in force for all hosts
 	former configs.FormerRules
 }
 
-// UnsharedFor returns how long an address is left alone that was on a shared network until a reload, if
-// daemons share leases. There requests did not need the lease of the address. So whoever leases it now
-// does not know when others asked it: the spiders or URL Frontier clients of this daemon, or another
-// daemon, which may read its settings a little later.
+// UnsharedFor returns how long an address is left alone that was on a shared network until a
+// reload, if daemons share leases. There requests did not need the lease of the address. So
+// whoever leases it now does not know when others asked it: the spiders or URL Frontier clients
+// of this daemon, or another daemon, which may read its settings a little later.
 func UnsharedFor(cfg *configs.Config, lease time.Duration) time.Duration {
 	return max(lease, gap(cfg.AddressPace().PerSec))
 }

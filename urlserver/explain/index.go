@@ -110,6 +110,10 @@ var waitWords = map[docindex.WaitRule]string{
 	docindex.WaitScheduled:  "the first of its documents is scheduled for then",
 	docindex.WaitShapes: "its links take turns by the shapes of their URLs, so {count} of its documents at " +
 		"host slots are enough for now",
+	docindex.WaitTurnOver: "spiders and clients of the URL Frontier take turns at the host: the others are " +
+		"next, when all that is out has come back",
+	docindex.WaitOthersTurn: "spiders and clients of the URL Frontier take turns at the host, and now " +
+		"it is kept for the others",
 	docindex.WaitAddressUnknown: "its name is being looked up (frontier.addresses)",
 	docindex.WaitInactive:       "clients are given nothing at all (SetActive)",
 }

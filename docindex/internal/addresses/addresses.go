@@ -198,8 +198,8 @@ func (p *pace) isUsable(now int64) bool {
 	return false
 }
 
-// IsUsable reports whether others leave the address of a queue to clients now. If not, they are told
-// that clients want it.
+// IsUsable reports whether others leave the address of a queue to clients now. If not, they are
+// told that clients want it.
 func (t *Table) IsUsable(id uint32) bool {
 	p := t.paces.At(t.queues.At(id).address)
 	return p.use == nil || p.use.Usable(max(1, int(p.waiting)))

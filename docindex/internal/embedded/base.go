@@ -95,7 +95,7 @@ func (b *Base) Wake() {
 }
 
 // WakeForRoom calls the functions that OnWake registered if the slots should ask again, since they
-// have room for a queue whose documents take turns.
+// have room for a queue whose documents take turns, or it is their turn at a host.
 func (b *Base) WakeForRoom() {
 	b.Mu.Lock()
 	room := b.Sched.TakeRoom()

@@ -115,6 +115,8 @@ var waitRules = [...]docindex.WaitRule{
 	queuesched.EnoughAhead:    docindex.WaitShapes,
 	queuesched.EnoughOfDomain: docindex.WaitDomain,
 	queuesched.OverBudget:     docindex.WaitOverBudget,
+	queuesched.TurnOver:       docindex.WaitTurnOver,
+	queuesched.KeptForOthers:  docindex.WaitOthersTurn,
 }
 
 // wait fills in the values that belong to the reason.

@@ -141,6 +141,8 @@ type Serving struct {
 	Cursor  queuesched.Cursor
 	Out     docindex.Served // the portion
 
+	Recall bool // the slots are to give back what they have not sent
+
 	served bool
 	soon   <-chan struct{} // if nothing was served: something may be when this is closed
 	wait   WaitBudget
@@ -153,9 +155,11 @@ func (b *Base) BeginServing(v *Serving) error {
 	if err := b.Body.UsableLocked(); err != nil {
 		return err
 	}
-	for now := b.Now(); b.CatchUpLocked(now); { // once for the whole call
+	now := b.Now()
+	for b.CatchUpLocked(now) { // once for the whole call
 		b.YieldLocked()
 	}
+	v.Recall = b.Sched.BeginsToShare(now)
 	v.Cursor = b.Sched.Begin(Query(&v.Request))
 	return nil
 }

@@ -27,9 +27,10 @@ func NewReader(r io.Reader, limit int) *Reader {
 	return &Reader{in: bufio.NewReaderSize(r, limit)}
 }
 
-// Next returns the next line without its line end, and without a byte order mark before it. The line is valid until the next call. The last
-// line of a body needs no line end. Next returns ErrTooLong in place of a line that is too long.
-// Any other error is final; Next then drops an incomplete last line.
+// Next returns the next line without its line end, and without a byte order mark before it. The
+// line is valid until the next call. The last line of a body needs no line end. Next returns
+// ErrTooLong in place of a line that is too long. Any other error is final; Next then drops an
+// incomplete last line.
 func (r *Reader) Next() ([]byte, error) {
 	line, err := r.in.ReadSlice('\n')
 	if err == io.EOF && len(line) > 0 {

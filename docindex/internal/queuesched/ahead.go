@@ -70,8 +70,8 @@ func (d *Scheduler) noteRoom(q *queue) {
 	}
 }
 
-// TakeRoom reports whether the slots should ask again, since they have room for what they had enough
-// of.
+// TakeRoom reports whether the slots should ask again, since they have room for what they had
+// enough of, or it is their turn at a host.
 func (d *Scheduler) TakeRoom() bool {
 	room := d.room
 	d.room = false

@@ -275,6 +275,7 @@ func (d *Scheduler) EndTurn(id uint32, due, now int64) {
 
 // EndRound ends a round of NextForSlots and puts the skipped queues back.
 func (d *Scheduler) EndRound(now int64) {
+	d.sides.asked[SlotConsumer] = now
 	for i := len(d.skipped) - 1; i >= 0; i-- {
 		id := d.skipped[i]
 		d.place(id, SlotConsumer, now)

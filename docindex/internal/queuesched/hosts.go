@@ -29,6 +29,7 @@ type host struct {
 	ruleGap       uint32 // by the rules of ruleEdition
 	ruleEdition   uint32
 	backoff       uint32 // gap that clients' reports ask for, ms; 0: none
+	taken         uint32 // URLs that were handed out since all were back the last time
 }
 
 type hosts struct {
@@ -45,6 +46,7 @@ type hosts struct {
 	ruleEdition uint32                              // changes with the rules
 	backingOff  int                                 // hosts with a backoff
 	round       uint32                              // when it wraps, a host may wait one round more
+	released    func(id uint32)                     // is called before a host is removed
 }
 
 // wantedGap returns the gap in ms that a host has by what is known of it and by rules; 0: none.
@@ -163,6 +165,7 @@ func (h *hosts) release(id uint32, now int64) {
 	h.releaseAt.Remove(id)
 	delete(h.overrides, id)
 	delete(h.orphans, id)
+	h.released(id)
 	h.byName.Remove(h.hash(h.names.Bytes(one.name, int(one.nameLen))), id)
 	h.names.Free(one.name, int(one.nameLen))
 	h.list.Free(id)
@@ -237,7 +240,8 @@ func (d *Scheduler) HostAvailable(name []byte, consumer Consumer, now int64) boo
 
 func (d *Scheduler) hostAvailable(id uint32, consumer Consumer, now int64) bool {
 	h := d.hosts.at(id)
-	if d.hosts.overrideNotBefore(id, consumer) > now {
+	if d.hosts.overrideNotBefore(id, consumer) > now || d.isTurnOver(h, consumer, now) ||
+		d.keptUntil(id, consumer) > now {
 		return false
 	}
 	if consumer == FrontierConsumer {
@@ -285,6 +289,7 @@ func (d *Scheduler) CountOut(id uint32, name []byte, consumer Consumer, pages ui
 				d.moveToTail(id)
 			}
 		}
+		d.took(no, h, consumer)
 		if h.out[consumer]++; h.out[consumer] == 1 || consumer == FrontierConsumer &&
 			(h.gap > 0 || h.backoff > 0 || h.overridden || d.hosts.rules != nil) {
 			d.refreshHost(no, now)
@@ -317,6 +322,7 @@ func (d *Scheduler) CountBack(id uint32, name []byte, consumer Consumer, now int
 			if consumer == RemoteConsumer {
 				h.frontierLast = max(h.frontierLast, now) // they may have requested it just now
 			}
+			d.keep(no, h, consumer, now)
 			d.refreshHost(no, now)
 			d.hosts.release(no, now)
 			if q.flags&anyHost == 0 {

@@ -30,6 +30,8 @@ const (
 	EnoughAhead                  // the slots have as many of its URLs as they take ahead
 	EnoughOfDomain               // the slots have as many of its domain's URLs as they take ahead
 	OverBudget                   // its domain overran its budget, and others go first
+	TurnOver                     // it is given the next one when the other side has had a turn at its host
+	KeptForOthers                // its host is kept for the other side
 )
 
 // NotBefore returns when a queue may be served to a consumer, as far as the queue and the host that
@@ -63,7 +65,7 @@ func (d *Scheduler) NotBefore(id uint32, consumer Consumer, now int64) (at int64
 // it.
 func (d *Scheduler) notBefore(q *queue, consumer Consumer, now int64, placing bool) (at int64, reason Reason) {
 	byHost := !placing || q.flags&anyHost == 0
-	if reason = d.waitsForEvent(q, consumer, byHost, placing); reason != Open {
+	if reason = d.waitsForEvent(q, consumer, now, byHost, placing); reason != Open {
 		return Never, reason
 	}
 	at = now
@@ -79,6 +81,7 @@ func (d *Scheduler) notBefore(q *queue, consumer Consumer, now int64, placing bo
 	not(q.blocked, QueueBlocked)
 	if byHost {
 		not(d.hosts.overrideNotBefore(q.host, consumer), HostDelayed)
+		not(d.keptUntil(q.host, consumer), KeptForOthers)
 	}
 	if consumer == FrontierConsumer {
 		if byHost {
@@ -101,7 +104,7 @@ func (d *Scheduler) notBefore(q *queue, consumer Consumer, now int64, placing bo
 }
 
 // waitsForEvent is the part of notBefore with the rules that no time ends.
-func (d *Scheduler) waitsForEvent(q *queue, consumer Consumer, byHost, placing bool) Reason {
+func (d *Scheduler) waitsForEvent(q *queue, consumer Consumer, now int64, byHost, placing bool) Reason {
 	switch {
 	case q.due == Never:
 		return NothingDue
@@ -125,6 +128,8 @@ func (d *Scheduler) waitsForEvent(q *queue, consumer Consumer, byHost, placing b
 		return QueueDelayOut
 	case slots && q.flags&branched != 0 && d.ahead.Queue > 0 && q.out[SlotConsumer] >= d.ahead.Queue:
 		return EnoughAhead
+	case byHost && d.isTurnOver(h, consumer, now):
+		return TurnOver
 	case byHost && d.barredByRule(q.host, nil, consumer):
 		return HostBarred
 	}

@@ -110,6 +110,7 @@ type Scheduler struct {
 	crawlNo map[string]uint32
 	unused  []uint32 // unused numbers of crawls
 	hosts   hosts
+	sides   hostTurns
 	domains domains
 	preset  map[name]Settings // of queues that do not exist yet
 
@@ -171,6 +172,7 @@ func New(news func()) *Scheduler {
 		delay:   DefaultDelay,
 	}
 	d.hosts.init(d.seed)
+	d.hosts.released = func(id uint32) { delete(d.sides.kept, id) }
 	d.domains.seed = d.seed
 	return d
 }
@@ -210,7 +212,8 @@ func (d *Scheduler) Open(crawl, key, host []byte, now int64) uint32 {
 	return id
 }
 
-// NoteHost notes that a queue has a URL on host. It reports whether that changes what AnyHost returns.
+// NoteHost notes that a queue has a URL on host. It reports whether that changes what AnyHost
+// returns.
 func (d *Scheduler) NoteHost(id uint32, host []byte, now int64) (changed bool) {
 	q := d.queues.At(id)
 	if q.flags&anyHost != 0 || string(d.names.Bytes(q.key, int(q.keyLen))) == string(host) {

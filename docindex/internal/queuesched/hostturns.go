@@ -1,0 +1,108 @@
+package queuesched
+
+import "maps"
+
+// One side at a time has URLs of a host: the slots, or URL Frontier clients. While both sides ask
+// for URLs they take turns at each host:
+//
+//   - A turn is as many URLs as SetAhead says. What clients are given in one call may be more.
+//     When the side has been given so many, it gets no more of the host until all of them have
+//     come back.
+//   - Then the host is kept for the other side, until that has been given some of it or turnWait
+//     is over. Within a turn it is kept for the side whose turn it is.
+//
+// When clients begin to ask, the slots give back what they have not sent: they may have taken far
+// more than a turn while they were alone.
+const (
+	turnWait   = 5_000  // ms that a host is kept for the other side
+	asksFor    = 60_000 // ms after its last request that a side counts as one that asks for URLs
+	sweepTurns = 1024   // hosts that are kept for a side when they are first looked through
+)
+
+// hostTurns has when each side last asked for URLs, and the hosts that are kept for one.
+type hostTurns struct {
+	asked [2]int64 // by consumer; 0: never
+	kept  map[uint32]keptHost
+	sweep int // hosts kept when they are next looked through
+}
+
+// keptHost is a host that is kept for a consumer.
+type keptHost struct {
+	until int64
+	of    Consumer
+}
+
+// other returns the other side.
+func (c Consumer) other() Consumer {
+	if c.queueSide() == SlotConsumer {
+		return FrontierConsumer
+	}
+	return SlotConsumer
+}
+
+// asks reports whether a side asks for URLs, so that the other one has to share hosts with it.
+func (d *Scheduler) asks(side Consumer, now int64) bool {
+	return d.ahead.Queue > 0 && d.sides.asked[side] > 0 && now-d.sides.asked[side] < asksFor
+}
+
+// BeginsToShare notes that clients ask for URLs. It reports whether the slots have to give back
+// what they have not sent, as they were alone up to now.
+func (d *Scheduler) BeginsToShare(now int64) bool {
+	begins := !d.asks(FrontierConsumer, now)
+	d.sides.asked[FrontierConsumer] = now
+	return begins && d.asks(SlotConsumer, now)
+}
+
+// isTurnOver reports whether a consumer has been given enough of a host for now.
+func (d *Scheduler) isTurnOver(h *host, consumer Consumer, now int64) bool {
+	return h.taken >= d.ahead.Queue && h.out[consumer] > 0 && d.asks(consumer.other(), now)
+}
+
+// keptUntil returns until when a host is kept from a consumer.
+func (d *Scheduler) keptUntil(id uint32, consumer Consumer) int64 {
+	if k, ok := d.sides.kept[id]; ok && k.of != consumer.queueSide() {
+		return k.until
+	}
+	return 0
+}
+
+// took counts a URL of a host that a consumer is being given.
+func (d *Scheduler) took(id uint32, h *host, consumer Consumer) {
+	if h.out == [consumers]uint32{} {
+		if k, ok := d.sides.kept[id]; !ok || k.of != consumer.queueSide() {
+			h.taken = 0
+		}
+		delete(d.sides.kept, id)
+	}
+	h.taken++
+}
+
+// keep keeps a host for the side whose turn is next, if both ask for URLs: a consumer has none of
+// it any more.
+func (d *Scheduler) keep(id uint32, h *host, consumer Consumer, now int64) {
+	if !d.asks(consumer.other(), now) {
+		return
+	}
+	next := consumer.queueSide()
+	if h.taken >= d.ahead.Queue {
+		next, h.taken = consumer.other(), 0
+	}
+	from := int64(Never)
+	for q := h.queues; q != 0; q = d.queues.At(q).hostNext {
+		at, _ := d.notBefore(d.queues.At(q), next, now, false)
+		from = min(from, at)
+	}
+	if from == Never {
+		return // there is nothing for it
+	}
+	t := &d.sides
+	if t.kept == nil {
+		t.kept, t.sweep = map[uint32]keptHost{}, sweepTurns
+	}
+	if len(t.kept) >= t.sweep {
+		maps.DeleteFunc(t.kept, func(_ uint32, k keptHost) bool { return k.until <= now })
+		t.sweep = max(sweepTurns, 2*len(t.kept))
+	}
+	t.kept[id] = keptHost{until: from + turnWait, of: next}
+	d.room = d.room || next == SlotConsumer
+}
