@@ -230,7 +230,7 @@ func TestTarpitBesideHonestSites(t *testing.T) {
 		c := newVirtualCrawl(t, func(c *configs.Config) { c.ReqHostPerSec, c.QueueCount = 0.25, 4096 })
 		c.links = func(url string) (urls []string) {
 			if strings.Contains(url, ".site-") {
-				return []string{c.honest(url)}
+				return []string{c.honest(url), c.honest(url)}
 			}
 			for i := range 5 {
 				urls = append(urls, fmt.Sprintf("%s-%d", url, i))
@@ -256,19 +256,23 @@ func TestTarpitBesideHonestSites(t *testing.T) {
 	})
 }
 
-// Sites whose pages bring nothing but their own shape have all the pages that their pace allows, as long
-// as others are not better: pages are dear beside cheap ones only.
+// Sites whose pages bring nothing but their own shape have all the pages that their pace allows, where
+// they are half of all sites: a budget compares what domains have with the average.
 func TestSitesOfOneShape(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newVirtualCrawl(t, func(c *configs.Config) { c.QueueCount, c.Crawl.Budget = 4096, 50 })
-		link := func(host string) string {
+		link := func(url string) string {
+			var site int
+			if fmt.Sscanf(url, "http://www.site-%d.", &site); site%2 == 0 {
+				return c.honest(url)
+			}
 			c.events++
-			return fmt.Sprintf("http://%s/wiki/%d", host, c.events)
+			return fmt.Sprintf("http://%s/wiki/%d", docindex.HostOf([]byte(url)), c.events)
 		}
-		c.links = func(url string) []string { return []string{link(string(docindex.HostOf([]byte(url))))} }
+		c.links = func(url string) []string { return []string{link(url), link(url)} }
 		for range 10 {
 			for i := range honestSites {
-				c.put("", link(fmt.Sprintf("www.site-%d.example", i)))
+				c.put("", link(fmt.Sprintf("http://www.site-%d.example/", i)))
 			}
 		}
 		c.run(10 * time.Minute)
