@@ -223,37 +223,39 @@ func TestGeneratedNames(t *testing.T) {
 	}
 }
 
-// A tarpit, each page of which links to others of its own, gets at most one in a hundred requests
-// beside 50 sites of the same pace, although the slots have room for all.
+// A tarpit, each page of which links to others of its own, beside it or one folder deeper, gets at most
+// one in a hundred requests beside 50 sites of the same pace, although the slots have room for all.
 func TestTarpitBesideHonestSites(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newVirtualCrawl(t, func(c *configs.Config) { c.ReqHostPerSec, c.QueueCount = 0.25, 4096 })
-		c.links = func(url string) (urls []string) {
-			if strings.Contains(url, ".site-") {
-				return []string{c.honest(url), c.honest(url)}
+	for _, form := range []string{"%s-%d", "%s/%d"} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newVirtualCrawl(t, func(c *configs.Config) { c.ReqHostPerSec, c.QueueCount = 0.25, 4096 })
+			c.links = func(url string) (urls []string) {
+				if strings.Contains(url, ".site-") {
+					return []string{c.honest(url), c.honest(url)}
+				}
+				for i := range 5 {
+					urls = append(urls, fmt.Sprintf(form, url, i))
+				}
+				return urls
 			}
-			for i := range 5 {
-				urls = append(urls, fmt.Sprintf("%s-%d", url, i))
+			for range 10 {
+				for i := range honestSites {
+					c.put("", c.honest(fmt.Sprintf("http://www.site-%d.example/", i)))
+				}
 			}
-			return urls
-		}
-		for range 10 {
-			for i := range honestSites {
-				c.put("", c.honest(fmt.Sprintf("http://www.site-%d.example/", i)))
+			c.put("", "http://www.pit.example/a")
+			c.run(time.Hour)
+			all := 0
+			for _, n := range c.pages {
+				all += n
 			}
-		}
-		c.put("", "http://www.pit.example/a")
-		c.run(time.Hour)
-		all := 0
-		for _, n := range c.pages {
-			all += n
-		}
-		pit := c.pages["pit.example"]
-		t.Logf("%d of %d requests are for the tarpit: %.2f %%", pit, all, 100*float64(pit)/float64(all))
-		if pit*100 > all || pit == 0 {
-			t.Errorf("%d of %d requests are for the tarpit; want 1 %% at most", pit, all)
-		}
-	})
+			pit := c.pages["pit.example"]
+			t.Logf("%d of %d requests are for the tarpit: %.2f %%", pit, all, 100*float64(pit)/float64(all))
+			if pit*100 > all || pit == 0 {
+				t.Errorf("%d of %d requests are for the tarpit; want 1 %% at most", pit, all)
+			}
+		})
+	}
 }
 
 // Sites whose pages bring nothing but their own shape have all the pages that their pace allows, where

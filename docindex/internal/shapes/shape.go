@@ -13,6 +13,7 @@ import "bytes"
 type Shape struct {
 	hash  uint64 // 0: none
 	path  uint64 // without the query keys
+	kind  uint32 // likewise, without the number of folders: by this a shape knows its own
 	traps uint8  // patterns of traps
 }
 
@@ -38,7 +39,7 @@ func Of(url []byte) Shape {
 		}
 		path = path[:at]
 	}
-	h.path(path)
+	kind := h.path(path)
 	if repeated(path) {
 		traps++
 	}
@@ -53,7 +54,7 @@ func Of(url []byte) Shape {
 	}
 	h.byte(byte(keys))
 	h.byte(traps) // so URLs with a trap's pattern are no burden to those without
-	return Shape{hash: max(1, uint64(h)), path: of, traps: traps}
+	return Shape{hash: max(1, uint64(h)), path: of, kind: kind, traps: traps}
 }
 
 // Host returns the host in a URL, with its port, or nothing.
@@ -89,8 +90,9 @@ func (h *hash) text(b []byte) {
 	}
 }
 
-// path adds the folders of a path, and its last segment.
-func (h *hash) path(path []byte) {
+// path adds the folders of a path, and its last segment. It returns a hash of the path without the
+// number of folders.
+func (h *hash) path(path []byte) (kind uint32) {
 	path = bytes.TrimPrefix(path, []byte("/"))
 	depth := 0
 	for {
@@ -103,8 +105,11 @@ func (h *hash) path(path []byte) {
 		}
 		path = rest
 	}
+	any := *h
+	any.file(path)
 	h.byte(byte(min(depth, maxDepth)))
 	h.file(path)
+	return uint32(any)
 }
 
 // folder adds a folder's name with its numbers and identifiers folded.

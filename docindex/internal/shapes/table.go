@@ -28,6 +28,7 @@ type branch[T any] struct {
 	start int64  // when it had its last turn, in the time of Table.now
 	first uint16 // number of the first branch of its path, which has the next two for all of them
 	same  uint16 // branches of the path
+	kind  uint32 // of the shape
 	dear  uint8  // what was learned: how dear they are
 	traps uint8  // patterns of traps
 	some  bool   // it may have something
@@ -93,8 +94,10 @@ func (t *Table[T]) Branch(s Shape) uint32 {
 
 // add adds a branch for a shape.
 func (t *Table[T]) add(s Shape) {
-	l := branch[T]{hash: s.hash, path: s.path, first: uint16(t.Len() + 1), same: 1, dear: usual, traps: s.traps,
-		start: t.now - 1<<usual} // its turn is now
+	l := branch[T]{
+		hash: s.hash, path: s.path, kind: s.kind, traps: s.traps, dear: usual,
+		first: uint16(t.Len() + 1), same: 1, start: t.now - 1<<usual, // its turn is now
+	}
 	for i := range t.branches {
 		if one := &t.branches[i]; one.path == s.path {
 			first := &t.branches[one.first-1]
@@ -205,7 +208,7 @@ func (t *Table[T]) learn(page uint64, of Shape, brought uint32) bool {
 	}
 	switch {
 	case t.other:
-	case t.branches[brought-1].first != t.branches[no-1].first:
+	case t.branches[brought-1].kind != t.branches[no-1].kind:
 		t.other, l.dear = true, 0
 	case !t.own:
 		t.own, l.dear = true, min(t.was+dearer, dearest)
