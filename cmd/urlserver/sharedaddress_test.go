@@ -145,12 +145,12 @@ func TestDaemonsShareAnAddressOfClients(t *testing.T) {
 
 // TestDaemonsReachThePaceOfAddresses: clients of several daemons with index and reservation in
 // one Redis ask a few addresses. Together they reach nine tenths of the pace that is allowed, and
-// never more than it. It takes a minute: set URLSERVER_LONG.
+// never more than it. It takes one and a half minutes: set URLSERVER_LONG.
 func TestDaemonsReachThePaceOfAddresses(t *testing.T) {
 	if os.Getenv("URLSERVER_LONG") == "" {
 		t.Skip("set URLSERVER_LONG=1 to run it")
 	}
-	const daemons, addresses, hosts, perSec, span = 3, 3, 30, 1, 64 * time.Second
+	const daemons, addresses, hosts, perSec, span = 3, 3, 30, 1, 90 * time.Second
 	redis := redistest.Start(t)
 	names := serveNames(t, func(name string) string {
 		n := 0
@@ -160,7 +160,7 @@ func TestDaemonsReachThePaceOfAddresses(t *testing.T) {
 	text := strings.Replace(fmt.Sprintf(withAddresses, names, ""), "Per_Sec = 2.0",
 		fmt.Sprintf("Per_Sec = %d.0", perSec), 1)
 	text += fmt.Sprintf("[docindex]\nkind = \"redis\"\naddrs = [%q]\n[reservation]\nkind = \"redis\"\n"+
-		"addrs = [%[1]q]\nlease = \"8s\"\npenalty = \"1s\"\njanitor = \"1s\"\n", redis.Addr())
+		"addrs = [%[1]q]\nlease = \"20s\"\npenalty = \"1s\"\njanitor = \"1s\"\n", redis.Addr())
 	paces := map[int]*addressPace{}
 	for i := range addresses {
 		paces[i] = &addressPace{from: map[string]int{}}
@@ -196,7 +196,7 @@ func TestDaemonsReachThePaceOfAddresses(t *testing.T) {
 	}
 	all.Wait()
 	for i, p := range paces {
-		warm := 12 * time.Second // the first leases
+		warm := 15 * time.Second // the first leases
 		first := began.Add(warm)
 		count := 0
 		for _, at := range p.at {
