@@ -277,7 +277,8 @@ func (s *server) openIndex(all configs.Config) (index docindex.Source, store doc
 	case configs.KindDisk:
 		syncs := map[string]disk.Sync{configs.SyncBatch: disk.Batch, configs.SyncInterval: disk.Interval,
 			configs.SyncNone: disk.None}
-		kept, err := disk.Open(disk.Config{Path: cfg.Path, Sync: syncs[cfg.Sync], Log: s.log, Fatal: s.die})
+		kept, err := disk.Open(disk.Config{Path: cfg.Path, Sync: syncs[cfg.Sync], Memory: int64(cfg.Memory),
+			Log: s.log, Fatal: s.die})
 		if err != nil {
 			return nil, nil, err
 		}

@@ -21,6 +21,7 @@ func BenchmarkPut(b *testing.B) {
 	b.Run("10000 hosts", func(b *testing.B) { benchPut(b, func() int { return rnd.IntN(10_000) }) })
 	b.Run("Zipf 1.2", func(b *testing.B) { benchPut(b, func() int { return int(zipf.Uint64()) }) })
 	b.Run("1 host", func(b *testing.B) { benchPut(b, func() int { return 0 }) })
+	b.Run("each on a new host", func(b *testing.B) { turn = 0; benchPut(b, func() int { turn++; return turn }) })
 }
 
 func benchPut(b *testing.B, next func() int) {

@@ -143,9 +143,10 @@ func (s *Store) answered(all []docindex.HostAnswer) (b *pebble.Batch, no uint64,
 	}
 	now := s.base.Now()
 	for i := range all {
-		if until := s.base.Sched.Answered(&all[i], now); until > now {
-			_, gap := s.base.Sched.HostPause(all[i].Host)
-			s.keepPauseLocked(all[i].Host, until, gap)
+		_, _, was := s.base.Sched.HostPause(all[i].Host)
+		until := s.base.Sched.Answered(&all[i], now)
+		if _, gap, backoff := s.base.Sched.HostPause(all[i].Host); until > now || backoff != was {
+			s.keepPauseLocked(all[i].Host, max(until, now), gap, backoff, s.journal.no+1)
 		}
 	}
 	b, err = s.commitLocked()

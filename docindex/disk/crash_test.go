@@ -48,7 +48,7 @@ func TestCrash(t *testing.T) {
 	w := newWitness()
 	for round := 0; round < rounds || w.missing() != "" && round < 10*rounds; round++ {
 		w.watch(t, path, round, rnd)
-		s, err := disk.Open(disk.Config{Path: path})
+		s, err := disk.Open(disk.Config{Path: path, Memory: memoryOfTests()})
 		if err != nil {
 			t.Fatalf("crash %d: %v", round, err)
 		}

@@ -33,7 +33,7 @@ func crashURL(client int, n int64) (url, host []byte) {
 
 // runCrashChild works on a store until it is killed.
 func runCrashChild(path string) {
-	s, err := disk.Open(disk.Config{Path: path})
+	s, err := disk.Open(disk.Config{Path: path, Memory: memoryOfTests()})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "child:", err)
 		os.Exit(1)
@@ -75,12 +75,13 @@ func (c *crashClient) say(kind, verb string, args ...int64) {
 }
 
 func (c *crashClient) work() error {
-	for h := int64(0); h < crashHosts; h++ {
+	if err := c.s.Set(context.Background(), docindex.Setting{Kind: docindex.SetDelay}); err != nil {
+		return err
+	}
+	for h := int64(crashHosts - slowHosts); h < crashHosts; h++ {
 		_, host := crashURL(c.no, h)
-		set := docindex.Setting{Kind: docindex.SetDelay, Scope: docindex.Scope{Crawl: crawlOf(c.no), Key: host}}
-		if isSlow(h) {
-			set.Value = 3600
-		}
+		set := docindex.Setting{Kind: docindex.SetDelay, Scope: docindex.Scope{Crawl: crawlOf(c.no), Key: host},
+			Value: 3600}
 		if err := c.s.Set(context.Background(), set); err != nil {
 			return err
 		}

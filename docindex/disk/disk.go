@@ -2,9 +2,10 @@
 // it acknowledged is there after a crash: URLs, outcomes, leases of the URL Frontier's clients, and
 // settings.
 //
-// In memory are the queues, each with its counts and the place up to which its documents were
-// handed out, and the documents in transit. The documents' bodies are on disk, so Open reads
-// queues, not URLs. A document that the host slots had when the process ended is due again.
+// In memory are the documents in transit and, within a budget, the queues that may be served soon,
+// each with its counts and the place up to which its documents were handed out. All else is on disk,
+// and Open reads neither URLs nor queues. A document that the host slots had when the process ended
+// is due again.
 package disk
 
 import (
@@ -19,6 +20,7 @@ import (
 
 	"urlserver/docindex"
 	"urlserver/docindex/internal/embedded"
+	"urlserver/docindex/internal/queuesched"
 )
 
 // Sync says when what was acknowledged is on disk.
@@ -32,11 +34,17 @@ const (
 
 const syncInterval = time.Second
 
+// DefaultMemory is the memory for queues if nothing is said of it, in bytes.
+const DefaultMemory = 512 << 20
+
 // Config is what a Store is opened with.
 type Config struct {
 	Path string // the folder; Open makes it if there is none
 	Sync Sync
-	Log  zerolog.Logger
+	// Memory is how many bytes the queues in memory may take, with what the garbage collector takes
+	// for them. 0 is DefaultMemory.
+	Memory int64
+	Log    zerolog.Logger
 	// Fatal ends the process. The store calls it when it may have lost what it wrote; only opening
 	// it again helps then. If Fatal is nil, the store panics.
 	Fatal func(error)
@@ -64,6 +72,7 @@ type Store struct {
 	failed    error // the error after which the store refuses all calls
 	closed    bool
 	queues    queues
+	cold      coldQueues
 	transits  transits
 	globals   globals
 	journal   journal
@@ -101,7 +110,11 @@ type queue struct {
 	due        int64  // as the scheduler knows it, ms
 	cursor     place  // documents up to it were handed out, except those in backfill
 	backfill   window
+	wake       queuesched.Moment // of its wake row; NoMoment: it has none
+	wakes      uint32            // scheduled documents by its wake row
 	hasIDs     bool
+	set        bool   // it has a setRow
+	touched    bool   // its row is not as it would be written if it was evicted now
 	owners     bool   // some of its documents may have owners
 	partitions uint32 // the first one of it
 
@@ -167,13 +180,14 @@ func (s *Store) fatal(err error) {
 }
 
 // Close waits for the calls that are under way and closes the database. Then all stored data is in
-// tables on disk, so that the next Open is quick.
+// tables on disk and the journal has no changes, so that the next Open is quick.
 func (s *Store) Close() error {
 	s.base.Mu.Lock()
 	if s.closed {
 		s.base.Mu.Unlock()
 		return nil
 	}
+	s.settleLocked()
 	s.closed = true
 	s.base.Mu.Unlock()
 	close(s.closing)

@@ -14,7 +14,8 @@ import (
 // open opens the store in a folder. It is closed when the test ends.
 func open(t testing.TB, path string, sync disk.Sync) *disk.Store {
 	t.Helper()
-	s, err := disk.Open(disk.Config{Path: path, Sync: sync, Log: zerolog.New(zerolog.NewTestWriter(t))})
+	s, err := disk.Open(disk.Config{Path: path, Sync: sync, Memory: memoryOfTests(),
+		Log: zerolog.New(zerolog.NewTestWriter(t))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -136,7 +136,7 @@ func (s *Store) scheduleRowLocked(queue uint32, n *name, d *doc, p *docindex.Put
 	t.key = planKey(t.key[:0], n.queue, &d.at)
 	body := plan{created: d.created, member: d.member, id: d.id, url: p.URL, packed: docindex.Pack(p)}
 	d.packed, d.lasting = !body.packed.IsPlain(), nil
-	if s.queueAt(queue).owners {
+	if s.markDirty(queue).owners { // dirty, so that Open does not rely on the cursor in the queue's row
 		body.tagged = s.namer.name(n.queue, p.URL) != *n
 	}
 	t.value = body.append(t.value[:0])
@@ -238,8 +238,8 @@ func (s *Store) findIDLocked(docID []byte) (n name, d *doc, err error) {
 			return n, nil, err
 		}
 	}
-	if s.queues.byNumber(n.queue) == 0 {
-		return n, nil, nil
+	if id, err := s.queueOf(n.queue); err != nil || id == 0 {
+		return n, nil, err
 	}
 	d, err = s.loadLocked(&n)
 	if err != nil || d == nil {

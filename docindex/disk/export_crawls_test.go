@@ -19,7 +19,7 @@ func (s *Store) checkCrawlsLocked() error {
 	all := map[uint32]*tally{}
 	err := s.each(docRow, func(key, value []byte) error {
 		n, err := readName(key[1:])
-		if err != nil {
+		if err != nil || n.queue == 0 {
 			return err
 		}
 		d, err := s.readLocked(&n, value)
@@ -94,7 +94,12 @@ func (s *Store) ClearSome() (more bool, err error) { return s.clearSome() }
 // Rows returns how many bodies, documents' rows and purged partitions' rows are on disk.
 func (s *Store) Rows() (bodies, docs, over int, err error) {
 	for kind, n := range map[byte]*int{planRow: &bodies, docRow: &docs, purgedRow: &over} {
-		if err := s.each(kind, func(_, _ []byte) error { *n++; return nil }); err != nil {
+		if err := s.each(kind, func(key, _ []byte) error {
+			if kind != docRow || readNo(key) != 0 { // or else it is the key of a queue
+				*n++
+			}
+			return nil
+		}); err != nil {
 			return 0, 0, 0, err
 		}
 	}

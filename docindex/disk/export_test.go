@@ -2,69 +2,42 @@ package disk
 
 import (
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"urlserver/docindex/internal/embedded"
 	"urlserver/docindex/internal/queuesched"
 )
 
 // Check compares the counters with the rows. It also checks that each scheduled document and each
-// purged document has exactly one place in its queue, and that nothing else has a place.
+// purged document has exactly one place in its queue, that nothing else has a place, and that the
+// rows find, order and count all queues.
 func (s *Store) Check() error {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
-	plans := map[uint32]uint32{}
-	if err := s.each(planRow, func(key, value []byte) error {
-		_, err := readPlan(value)
-		plans[readNo(key)]++
-		return err
-	}); err != nil {
-		return err
-	}
-	scheduled, completed, over := map[uint32]uint32{}, map[uint32]uint32{}, map[uint32]uint32{}
-	if err := s.each(docRow, func(key, value []byte) error {
-		n, err := readName(key[1:])
-		if err != nil {
+	c := checking{s: s, plans: map[uint32]uint32{}, scheduled: map[uint32]uint32{},
+		completed: map[uint32]uint32{}, over: map[uint32]uint32{}, keys: map[uint32]name{},
+		wakes: map[string]bool{}, totals: map[string]queuesched.Counts{}}
+	for _, step := range []struct {
+		kind byte
+		do   func(key, value []byte) error
+	}{{planRow, c.plan}, {docRow, c.doc}, {wakeRow, c.wake}, {queueRow, c.queue}, {totalRow, c.total}} {
+		if err := s.each(step.kind, step.do); err != nil {
 			return err
 		}
-		d, err := s.readLocked(&n, value)
-		if err != nil || d.completed && !d.purged {
-			completed[readNo(key)]++
-			return err
-		}
-		if d.purged {
-			over[readNo(key)]++
-		} else {
-			scheduled[readNo(key)]++
-		}
-		_, closer, err := s.db.Get(planKey(nil, readNo(key), &d.at))
-		if err != nil {
-			return fmt.Errorf("it is scheduled and has no place: %w", err)
-		}
-		return closer.Close()
-	}); err != nil {
-		return err
 	}
-	for _, no := range [][]uint32{keys(plans), keys(scheduled), keys(completed)} {
-		for _, no := range no {
-			if s.queues.byNumber(no) == 0 {
-				return fmt.Errorf("queue %d has documents and is not there", no)
-			}
+	for _, counts := range []map[uint32]uint32{c.plans, c.scheduled, c.completed, c.over} {
+		for no := range counts {
+			return fmt.Errorf("queue %d has documents and is not there", no)
 		}
 	}
-	for id := uint32(1); id < s.base.Sched.Bound(); id++ {
-		if !s.base.Sched.Exists(id) {
-			continue
-		}
-		no, k := s.queueAt(id).no, s.base.Sched.Persist(id)
-		if k.Scheduled != scheduled[no] || k.Completed != completed[no]+over[no] ||
-			plans[no] != scheduled[no]+over[no] {
-			return fmt.Errorf(
-				"queue %d (%s): counted are %d scheduled and %d completed; there are %d and %d in %d places, and %d",
-				no, s.base.Sched.Key(id), k.Scheduled, k.Completed, scheduled[no], over[no], plans[no], completed[no])
-		}
+	if len(c.keys)+len(c.wakes)+len(c.totals) > 0 {
+		return fmt.Errorf("rows without queues: %d of keys, %d of moments, %d of crawls", len(c.keys), len(c.wakes),
+			len(c.totals))
 	}
 	if err := s.checkCrawlsLocked(); err != nil {
 		return err
@@ -72,6 +45,126 @@ func (s *Store) Check() error {
 	if n := s.base.Sched.Total().URLs[queuesched.InTransit]; n != uint64(s.transits.length()) {
 		return fmt.Errorf("%d are counted as in transit; there are %d", n, s.transits.length())
 	}
+	return nil
+}
+
+// checking has what the rows say.
+type checking struct {
+	s                                 *Store
+	plans, scheduled, completed, over map[uint32]uint32 // by queue
+	keys                              map[uint32]name   // of queues
+	wakes                             map[string]bool   // keys of rows
+	totals                            map[string]queuesched.Counts
+}
+
+func (c *checking) plan(key, value []byte) error {
+	_, err := readPlan(value)
+	c.plans[readNo(key)]++
+	return err
+}
+
+func (c *checking) doc(key, value []byte) error {
+	n, err := readName(key[1:])
+	if err != nil {
+		return err
+	}
+	if n.queue == 0 {
+		c.keys[binary.BigEndian.Uint32(value)] = n
+		return nil
+	}
+	d, err := c.s.readLocked(&n, value)
+	if err != nil || d.completed && !d.purged {
+		c.completed[n.queue]++
+		return err
+	}
+	if d.purged {
+		c.over[n.queue]++
+	} else {
+		c.scheduled[n.queue]++
+	}
+	if row, err := c.s.get(planKey(nil, n.queue, &d.at)); err != nil || row == nil {
+		return fmt.Errorf("it is scheduled and has no place: %w", err)
+	}
+	return nil
+}
+
+func (c *checking) wake(key, _ []byte) error {
+	c.wakes[string(key)] = true
+	return nil
+}
+
+func (c *checking) queue(key, value []byte) error {
+	q, err := readQueue(value)
+	if err != nil {
+		return err
+	}
+	s, no := c.s, binary.BigEndian.Uint32(key[1:])
+	k := q.Persisted
+	if id := s.queues.byNumber(no); id != 0 {
+		k = s.base.Sched.Persist(id)
+		if s.queueAt(id).wake != q.wake {
+			return fmt.Errorf("it wakes at %d; the queue in memory at %d", q.wake, s.queueAt(id).wake)
+		}
+	} else if at, ok := c.firstDue(no); ok && q.due > at {
+		return fmt.Errorf("it is due at %d, and its first document at %d", q.due, at)
+	}
+	scheduled, completed, over, plans := c.scheduled[no], c.completed[no], c.over[no], c.plans[no]
+	for _, counts := range []map[uint32]uint32{c.plans, c.scheduled, c.completed, c.over} {
+		delete(counts, no)
+	}
+	if k.Scheduled != scheduled || k.Completed != completed+over || plans != scheduled+over {
+		return fmt.Errorf(
+			"queue %d (%s): counted are %d scheduled and %d completed; there are %d and %d in %d places, and %d",
+			no, q.key, k.Scheduled, k.Completed, scheduled, over, plans, completed)
+	}
+	if c.keys[no] != s.namer.keyName(q.crawl, q.key) {
+		return fmt.Errorf("queue %d is not found by its key %q", no, q.key)
+	}
+	delete(c.keys, no)
+	crawl, _ := s.base.Sched.FindCrawl(q.crawl)
+	if row := string(wakeKey(nil, crawl, wakePlace{q.wake, no})); (q.wake != queuesched.NoMoment) != c.wakes[row] {
+		return fmt.Errorf("it wakes at %d, but has no such row", q.wake)
+	} else {
+		delete(c.wakes, row)
+	}
+	n := c.totals[string(q.crawl)]
+	n.Queues++
+	n.URLs[queuesched.Scheduled] += uint64(k.Scheduled)
+	n.URLs[queuesched.Completed] += uint64(k.Completed)
+	if k.Scheduled > 0 {
+		n.Active++
+	}
+	c.totals[string(q.crawl)] = n
+	return nil
+}
+
+// firstDue returns when the first scheduled document of a queue is due.
+func (c *checking) firstDue(no uint32) (at int64, ok bool) {
+	it, err := c.s.db.NewIter(&pebble.IterOptions{
+		LowerBound: numberKey(planRow, no), UpperBound: numberEnd(planRow, no)})
+	if err != nil {
+		return 0, false
+	}
+	defer it.Close()
+	if !it.First() {
+		return 0, false
+	}
+	p := place(it.Key()[1+4:])
+	return embedded.DueMS(p.due()), true
+}
+
+func (c *checking) total(_, value []byte) error {
+	crawl, n, err := readTotals(value)
+	if err != nil {
+		return err
+	}
+	is := c.s.base.Sched.CrawlTotal([]byte(crawl))
+	is.URLs[queuesched.Scheduled] += is.URLs[queuesched.InTransit]
+	is.URLs[queuesched.InTransit] = 0
+	if n != c.totals[crawl] || n != is {
+		return fmt.Errorf("crawl %q: the row has %+v, memory %+v; there are %+v", crawl, n, is, c.totals[crawl])
+	}
+	delete(c.totals, crawl)
 	return nil
 }
 
@@ -97,13 +190,6 @@ func readNo(key []byte) uint32 {
 	return n.queue
 }
 
-func keys(m map[uint32]uint32) (all []uint32) {
-	for k := range m {
-		all = append(all, k)
-	}
-	return all
-}
-
 // PutRow sets a row in the database, without the store's knowledge.
 func (s *Store) PutRow(key, value string) error {
 	return s.db.Set([]byte(key), []byte(value), pebble.Sync)
@@ -114,3 +200,33 @@ func (s *Store) SettleNext() error { return s.waitSync(nil, s.journal.no+1) }
 
 // Logged returns how many bytes were written to the log since the store was opened.
 func (s *Store) Logged() uint64 { return s.db.Metrics().WAL.BytesIn }
+
+// QueuesInMemory returns how many queues are in memory.
+func (s *Store) QueuesInMemory() int {
+	s.base.Mu.Lock()
+	defer s.base.Mu.Unlock()
+	return s.base.Sched.InMemory()
+}
+
+// AsVersion6 makes the store look like one that version 6 wrote. rows: also its rows, as if no upgrade
+// of them had begun.
+func (s *Store) AsVersion6(rows bool) error {
+	s.base.Mu.Lock()
+	defer s.base.Mu.Unlock()
+	b := s.db.NewBatch()
+	if rows {
+		for _, kind := range []byte{setRow, totalRow, wakeRow} {
+			b.DeleteRange([]byte{kind}, []byte{kind + 1}, nil)
+		}
+		b.DeleteRange(numberKey(docRow, 0), numberEnd(docRow, 0), nil)
+		if err := s.each(queueRow, func(key, value []byte) error {
+			q, err := readQueue(value)
+			q.wake, q.due, q.cursor = queuesched.NoMoment, 0, place{}
+			return errors.Join(err, b.Set(key, q.append(nil), nil))
+		}); err != nil {
+			return err
+		}
+	}
+	value := append(append(binary.AppendUvarint(nil, 6), s.namer.key[:]...), s.namer.mark[:]...)
+	return errors.Join(b.Set(metaKey(metaVersion), value, nil), s.db.Apply(b, pebble.Sync))
+}

@@ -18,41 +18,29 @@ const queuesADelete = 1000
 // Delete is [docindex.Frontier.Delete]. The queues are gone at once. Their space on disk becomes
 // free when Pebble compacts it.
 func (s *Store) Delete(ctx context.Context, scope docindex.Scope) (deleted int, err error) {
-	if len(scope.Key) > 0 {
-		if id := s.base.Find(scope); id != 0 {
-			return s.deleteQueues([]uint32{id}, scope)
-		}
-		return 0, nil
+	var some []uint32
+	drop := func() error {
+		n, err := s.deleteQueues(some, scope)
+		deleted, some = deleted+n, some[:0]
+		return err
 	}
-	for last := uint32(0); ; {
-		if err := ctx.Err(); err != nil {
-			return deleted, err
+	err = s.eachQueue(ctx, scope, func(no uint32) (bool, error) {
+		if some = append(some, no); len(some) < queuesADelete {
+			return true, nil
 		}
-		ids := s.queuesOf(scope.Crawl, last)
-		if len(ids) == 0 {
-			return deleted, nil
-		}
-		last = ids[len(ids)-1]
-		n, err := s.deleteQueues(ids, scope)
-		deleted += n
-		if err != nil {
-			return deleted, err
-		}
+		return true, drop()
+	})
+	if err == nil && len(some) > 0 {
+		err = drop()
 	}
+	return deleted, err
 }
 
-// queuesOf returns the next queues of a crawl behind one, at most queuesADelete; none at the end.
-func (s *Store) queuesOf(crawl []byte, after uint32) (ids []uint32) {
-	for id := s.base.NextQueue(crawl, after); id != 0 && len(ids) < queuesADelete; id = s.base.NextQueue(crawl, id) {
-		ids = append(ids, id)
-	}
-	return ids
-}
-
-func (s *Store) deleteQueues(ids []uint32, scope docindex.Scope) (deleted int, err error) {
+// deleteQueues deletes queues by their numbers on disk.
+func (s *Store) deleteQueues(some []uint32, scope docindex.Scope) (deleted int, err error) {
 	var o docindex.Outcomes
 	defer func() { s.base.Recall(&o) }()
-	b, no, deleted, were, err := s.dropQueues(ids, scope, &o)
+	b, no, deleted, were, err := s.dropQueues(some, scope, &o)
 	defer func() {
 		for _, had := range were {
 			had.docs.Close() // dropIDs has returned their errors
@@ -110,9 +98,9 @@ func (s *Store) rowsOf(id uint32) (had deletedQueue, err error) {
 	return had, err
 }
 
-// dropQueues deletes the queues of ids that are still in the scope. were has each deleted queue with
+// dropQueues deletes those of some queues that are still in the scope. were has each deleted queue with
 // rows of idRow, by its number.
-func (s *Store) dropQueues(ids []uint32, scope docindex.Scope, o *docindex.Outcomes) (
+func (s *Store) dropQueues(some []uint32, scope docindex.Scope, o *docindex.Outcomes) (
 	b *pebble.Batch, no uint64, deleted int, were map[uint32]deletedQueue, err error,
 ) {
 	s.base.Mu.Lock()
@@ -124,7 +112,11 @@ func (s *Store) dropQueues(ids []uint32, scope docindex.Scope, o *docindex.Outco
 	dropped := map[uint32]bool{}
 	inTransit := uint32(0)
 	var nos []uint32
-	for _, id := range ids {
+	for _, no := range some {
+		id, err := s.queueOf(no)
+		if err != nil {
+			return nil, 0, 0, were, s.abortLocked(err)
+		}
 		if !s.base.Sched.IsIn(id, scope.Crawl, scope.Key) {
 			continue
 		}
@@ -142,10 +134,10 @@ func (s *Store) dropQueues(ids []uint32, scope docindex.Scope, o *docindex.Outco
 		n := s.base.Sched.QueueTotal(id)
 		deleted += int(n.URLs[queuesched.Scheduled] + n.URLs[queuesched.InTransit] + n.URLs[queuesched.Completed])
 		inTransit += uint32(n.URLs[queuesched.InTransit])
+		s.forgetQueueLocked(id)
 		s.base.Sched.Drop(id)
 		dropped[id] = true
 		nos = append(nos, q.no)
-		s.txn.b.Delete(numberKey(queueRow, q.no), nil)
 	}
 	s.dropRowsLocked(nos)
 	if inTransit > 0 {
@@ -158,6 +150,20 @@ func (s *Store) dropQueues(ids []uint32, scope docindex.Scope, o *docindex.Outco
 	}
 	b, err = s.commitLocked()
 	return b, s.journal.no, deleted, were, err
+}
+
+// forgetQueueLocked deletes the rows of a queue itself.
+func (s *Store) forgetQueueLocked(id uint32) {
+	q := s.queueAt(id)
+	s.cold.totals[s.base.Sched.CrawlNo(id)] = struct{}{}
+	s.wakeLocked(id, queuesched.NoMoment, false, 0, 0)
+	n := s.namer.keyName([]byte(s.base.Sched.Crawl(id)), s.base.Sched.Key(id))
+	s.txn.b.Delete(n.docKey(nil), nil)
+	s.memtables.add(&n)
+	s.txn.b.Delete(numberKey(queueRow, q.no), nil)
+	if q.set {
+		s.txn.b.Delete(numberKey(setRow, q.no), nil)
+	}
 }
 
 // dropRowsLocked deletes the documents' rows of deleted queues. It deletes neighbouring numbers as
@@ -185,6 +191,9 @@ func (s *Store) emptyLocked(from, to uint32) bool {
 	}
 	for no := from + 1; no < to; no++ {
 		if s.queues.byNumber(no) != 0 {
+			return false
+		}
+		if row, err := s.get(numberKey(queueRow, no)); err != nil || row != nil {
 			return false
 		}
 	}
@@ -215,8 +224,8 @@ func (s *Store) orphanLocked(id uint32, now int64) {
 	if !s.base.Sched.AnyHost(tr.queue) {
 		host = s.base.Sched.Key(tr.queue)
 	}
-	if pause, gap := s.base.Sched.HostPause(host); len(host) > 0 && pause < until {
-		s.keepPauseLocked(host, until, gap)
+	if pause, gap, backoff := s.base.Sched.HostPause(host); len(host) > 0 && pause < until {
+		s.keepPauseLocked(host, until, gap, backoff, s.journal.no+1)
 	}
 }
 
@@ -287,13 +296,16 @@ func (s *Store) dropSomeIDs(queueNo uint32, ids [][]byte) error {
 
 // Purge is [docindex.Frontier.Purge].
 func (s *Store) Purge(ctx context.Context, scope docindex.Scope, before time.Time) (purged int, err error) {
-	return s.base.EachQueue(ctx, scope, func(id uint32) (int, error) {
-		return s.purgeQueue(ctx, id, scope, before.Unix())
+	err = s.eachQueue(ctx, scope, func(no uint32) (bool, error) {
+		n, err := s.purgeQueue(ctx, no, scope, before.Unix())
+		purged += n
+		return true, err
 	})
+	return purged, err
 }
 
 func (s *Store) purgeQueue(
-	ctx context.Context, queue uint32, scope docindex.Scope, before int64,
+	ctx context.Context, queueNo uint32, scope docindex.Scope, before int64,
 ) (purged int, err error) {
 	for from := []byte(nil); ; {
 		if err := ctx.Err(); err != nil {
@@ -303,7 +315,7 @@ func (s *Store) purgeQueue(
 		var b *pebble.Batch
 		var no uint64
 		var o docindex.Outcomes
-		b, no, from, n, err = s.purgeSome(queue, scope, from, before, &o)
+		b, no, from, n, err = s.purgeSome(queueNo, scope, from, before, &o)
 		s.base.Recall(&o)
 		if err != nil {
 			return purged, err
@@ -318,19 +330,24 @@ func (s *Store) purgeQueue(
 	}
 }
 
-func (s *Store) purgeSome(queue uint32, scope docindex.Scope, from []byte, before int64, o *docindex.Outcomes) (
+func (s *Store) purgeSome(queueNo uint32, scope docindex.Scope, from []byte, before int64, o *docindex.Outcomes) (
 	b *pebble.Batch, no uint64, next []byte, purged int, err error,
 ) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
-	if !s.isAtLocked(queue, scope, from) {
-		return nil, s.journal.no, nil, 0, s.usableLocked()
-	}
 	if err := s.beginLocked(); err != nil {
 		return nil, 0, nil, 0, err
 	}
+	queue, err := s.queueOf(queueNo)
+	if err != nil {
+		return nil, 0, nil, 0, s.abortLocked(err)
+	}
+	if !s.base.Sched.IsIn(queue, scope.Crawl, scope.Key) {
+		b, err = s.commitLocked()
+		return b, s.journal.no, nil, 0, err
+	}
 	now := s.base.Now()
-	next, err = s.scanLocked(s.queueAt(queue).no, from, embedded.LockBatch, func(n *name, d *doc) error {
+	next, err = s.scanLocked(queueNo, from, embedded.LockBatch, func(n *name, d *doc) error {
 		if int64(d.created) < before {
 			if id := s.transits.of(n); id != 0 {
 				s.recallLocked(s.transits.at(id), o)

@@ -79,6 +79,7 @@ func (w *queueIterator) open(s *Store, id uint32) error {
 		w.it, w.purgesLeft = it, maxSkips
 	}
 	w.s, w.id, w.q, w.inBranch = s, id, s.queueAt(id), 0
+	w.q.touched = true
 	w.host, w.done, w.skipped = s.base.Sched.AnyHost(id), false, false
 	w.skippedDue, w.left = queuesched.Never, maxSkipped
 	return nil

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -17,7 +17,6 @@ import (
 type loading struct {
 	s           *Store
 	now         int64
-	served      int64                    // each queue counts as served at the slots at this time or later, ms
 	partitionNo uint32                   // the partition that was read last
 	changes     map[uint32][]queueChange // in the journal, by queue
 	stale       [][]byte                 // keys of rows to delete
@@ -30,25 +29,60 @@ type queueChange struct {
 	at int64  // the commit's time, ms
 }
 
-// queue adds a queue to the store, with the changes of the journal that its row does not contain.
-// The journal is read before the queues' rows, and these come in the order of their numbers.
-func (l *loading) queue(key, value []byte) error {
+// changed loads the queues of which the journal has changes that their rows do not contain.
+func (l *loading) changed() error {
+	s := l.s
+	for _, no := range slices.Sorted(maps.Keys(l.changes)) {
+		row, err := s.get(numberKey(queueRow, no))
+		if err != nil {
+			return err
+		}
+		if row == nil {
+			continue // deleted since
+		}
+		q, err := readQueue(row)
+		if err != nil {
+			return err
+		}
+		since := l.apply(&q, l.changes[no])
+		if since == 0 {
+			continue
+		}
+		q.due, q.cursor = 0, place{}
+		id, err := s.loadQueueLocked(no, &q, l.now)
+		if err != nil {
+			return err
+		}
+		s.queueAt(id).dirtySince, s.queueAt(id).touched = since, true
+		s.journal.dirty = append(s.journal.dirty, dirtyQueue{id: id, since: since})
+	}
+	l.changes = nil
+	slices.SortFunc(s.journal.dirty, func(a, b dirtyQueue) int { return cmp.Compare(a.since, b.since) })
+	return nil
+}
+
+// crawlTotals reads the counts of a crawl's queues.
+func (l *loading) crawlTotals(key, value []byte) error {
 	if len(key) != 1+4 {
 		return errRow
 	}
-	q, err := readQueue(value)
+	crawl, n, err := readTotals(value)
 	if err != nil {
 		return err
 	}
-	s, no := l.s, binary.BigEndian.Uint32(key[1:])
-	since := l.apply(&q, l.changes[no])
-	id := s.restoreLocked(no, &q, l.served, l.now)
-	if since != 0 {
-		s.queueAt(id).dirtySince = since
-		s.journal.dirty = append(s.journal.dirty, dirtyQueue{id: id, since: since})
-	}
-	s.globals.queueNo = max(s.globals.queueNo, no)
+	no := binary.BigEndian.Uint32(key[1:])
+	l.s.base.Sched.RestoreCrawl(no, crawl, n)
+	l.s.base.Sched.WakeCrawl(no, 0) // its first wake row tells
 	return nil
+}
+
+// setQueue loads a queue with settings.
+func (l *loading) setQueue(key, _ []byte) error {
+	if len(key) != 1+4 {
+		return errRow
+	}
+	_, err := l.s.queueOf(binary.BigEndian.Uint32(key[1:]))
+	return err
 }
 
 // apply applies changes to a queue's record, in their order. It returns the first commit that the
@@ -70,22 +104,6 @@ func (l *loading) apply(q *queueRecord, all []queueChange) (since uint64) {
 		}
 	}
 	return since
-}
-
-// restoreLocked adds a queue to the scheduler and to the store. It counts as served at the slots
-// no earlier than at served.
-func (s *Store) restoreLocked(no uint32, q *queueRecord, served, now int64) (id uint32) {
-	q.Served[queuesched.SlotConsumer] = max(q.Served[queuesched.SlotConsumer], served)
-	for consumer := range q.Served {
-		q.Served[consumer] = min(q.Served[consumer], now) // the clock may have been set back
-	}
-	id = s.base.Sched.Restore(q.crawl, q.key, q.Persisted, now)
-	one := queue{no: no, hasIDs: q.hasIDs, owners: !q.ownerless}
-	if q.Scheduled == 0 {
-		one.due, one.cursor = queuesched.Never, lastPlace
-	}
-	s.queues.add(id, one)
-	return id
 }
 
 func (l *loading) journal(key, value []byte) error {
@@ -118,15 +136,6 @@ func (l *loading) journal(key, value []byte) error {
 	return nil
 }
 
-// open completes the queues after all were read.
-func (l *loading) open() {
-	l.changes = nil
-	slices.SortFunc(l.s.journal.dirty, func(a, b dirtyQueue) int { return cmp.Compare(a.since, b.since) })
-}
-
-// keepGap is how long a host's gap is kept after the host's pause has ended, ms.
-const keepGap = int64(24 * time.Hour / time.Millisecond)
-
 func (l *loading) preset(key, value []byte) error {
 	crawl, queue, err := readPresetKey(key)
 	if err != nil {
@@ -137,25 +146,6 @@ func (l *loading) preset(key, value []byte) error {
 		return err
 	}
 	l.s.base.Sched.Set(crawl, queue, set, l.now)
-	return nil
-}
-
-// pause restores what the slots learned of a host. If they were in use shortly before the restart,
-// they may have requested the host since its pause ended, so its gap counts from now.
-func (l *loading) pause(key, value []byte) error {
-	r := reader{b: value}
-	until, gap := r.int(), r.int()
-	if r.bad {
-		return errRow
-	}
-	if until <= l.now && l.served > 0 && gap > 0 && until+keepGap > l.now {
-		until = l.served + gap
-	}
-	if until <= l.now && (gap == 0 || until+keepGap <= l.now) {
-		l.stale = append(l.stale, append([]byte{}, key...))
-		return nil
-	}
-	l.s.base.Sched.RestorePause(key[1:], until, gap, l.now)
 	return nil
 }
 
@@ -183,9 +173,9 @@ func (l *loading) leaseBatch(key, value []byte) error {
 func (l *loading) lease(batch uint64, until int64, b []byte) error {
 	s := l.s
 	queueNo := binary.BigEndian.Uint32(b)
-	id := s.queues.byNumber(queueNo)
-	if id == 0 {
-		return nil
+	id, err := s.queueOf(queueNo)
+	if err != nil || id == 0 {
+		return err
 	}
 	t := transit{queue: id, consumer: queuesched.FrontierConsumer, leaseBatch: batch}
 	copy(t.at[:], b[4:])
@@ -212,6 +202,9 @@ func (l *loading) lease(batch uint64, until int64, b []byte) error {
 
 func (l *loading) finish() error {
 	s := l.s
+	if _, err := s.cold.counting.some(s.base.Sched, l.now); err != nil {
+		return err
+	}
 	s.txn.endedBatches = nil // stale has their keys already
 	if s.journal.first == 0 {
 		s.journal.first = s.journal.no + 1

@@ -62,10 +62,10 @@ func (s *Store) toDocumentLocked(n *name, d *doc) (docindex.Document, error) {
 
 // List is [docindex.Frontier.List]. Within a queue it goes by a hash, which stays the same.
 func (s *Store) List(ctx context.Context, scope docindex.Scope, visit func(*docindex.Document) bool) error {
-	return s.base.List(ctx, scope, func(queue uint32) (goOn bool, err error) {
+	return s.eachQueue(ctx, scope, func(no uint32) (goOn bool, err error) {
 		return embedded.ListQueue(ctx, func(from []byte, docs []docindex.Document) ([]docindex.Document,
 			[]byte, bool, error) {
-			docs, next, err := s.documents(queue, scope, from, docs)
+			docs, next, err := s.documents(no, scope, from, docs)
 			return docs, next, next == nil, err
 		}, visit)
 	})
@@ -73,26 +73,27 @@ func (s *Store) List(ctx context.Context, scope docindex.Scope, visit func(*doci
 
 const listPortion = 200
 
-// isAtLocked reports whether a queue is still of a scope, and whether a row's key, if there is one,
-// is still of the queue.
-func (s *Store) isAtLocked(queue uint32, scope docindex.Scope, from []byte) bool {
-	return s.base.Sched.IsIn(queue, scope.Crawl, scope.Key) &&
-		(from == nil || bytes.HasPrefix(from, numberKey(docRow, s.queueAt(queue).no)))
-}
-
-// documents appends some documents of a queue, beginning with a key. next is the key to continue
-// with, or nil.
+// documents appends some documents of the queue with a number on disk, beginning with a key. next is
+// the key to continue with, or nil.
 func (s *Store) documents(
-	queue uint32, scope docindex.Scope, from []byte, docs []docindex.Document,
+	queueNo uint32, scope docindex.Scope, from []byte, docs []docindex.Document,
 ) (_ []docindex.Document, next []byte, err error) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
-	if err := s.usableLocked(); err != nil || !s.isAtLocked(queue, scope, from) {
+	if err := s.usableLocked(); err != nil {
 		return docs, nil, err
 	}
 	defer s.txn.clear()
-	s.base.CatchUpLocked(s.base.Now())
-	next, err = s.scanLocked(s.queueAt(queue).no, from, listPortion, func(n *name, d *doc) error {
+	now := s.base.Now()
+	s.base.CatchUpLocked(now)
+	queue, err := s.queueOf(queueNo)
+	if err != nil {
+		return docs, nil, s.failLocked(err)
+	}
+	if !s.base.Sched.IsIn(queue, scope.Crawl, scope.Key) {
+		return docs, nil, nil
+	}
+	next, err = s.scanLocked(queueNo, from, listPortion, func(n *name, d *doc) error {
 		out, err := s.documentLocked(n, d)
 		docs = append(docs, out)
 		return err
@@ -100,7 +101,7 @@ func (s *Store) documents(
 	if err != nil {
 		return docs, nil, s.failLocked(err)
 	}
-	return docs, next, nil
+	return docs, next, s.trimLocked(now)
 }
 
 // scanLocked calls do with documents of a queue, beginning with a key. It returns the key to

@@ -59,6 +59,15 @@ func (s *docNamer) nameOfPlan(queue uint32, p *plan) name {
 	return s.name(queue, p.url)
 }
 
+// keyName returns the name of the row that finds the queue of a crawl with a key.
+func (s *docNamer) keyName(crawl, key []byte) (n name) {
+	var room [maxHashed]byte
+	text := append(append(room[:0], s.key[:]...), 0)
+	sum := sha256.Sum256(append(append(appendText(text, crawl), 0), key...))
+	copy(n.hash[:], sum[:])
+	return n
+}
+
 // givenLen is the length of a DOC_ID that the store gives.
 const givenLen = (4 + nameLen) * 8 / 6
 
@@ -79,4 +88,12 @@ func (s *docNamer) named(docID []byte) (n name, ok bool) {
 	}
 	n, err := readName(raw[4:])
 	return n, err == nil
+}
+
+// trimDot returns a host name without its final dot, as the scheduler knows it.
+func trimDot(host []byte) []byte {
+	if len(host) > 1 && host[len(host)-1] == '.' {
+		return host[:len(host)-1]
+	}
+	return host
 }

@@ -14,15 +14,17 @@ import (
 // version is the version of the rows' layout. The program reads rows of oldVersion and later as
 // they are. It refuses a store of any other version.
 const (
-	version = 6
+	version = 7
 	// without crawls; 2: without purged partitions; 3: documents' names do not contain owners; 4:
 	// documents' rows do not contain the time and the status of the last outcome; 5: documents have
-	// no unique, payload and depth
+	// no unique, payload and depth; 6: no rows find, order and count queues
 	oldVersion = 1
 )
 
 // Open opens the store in a folder. It makes the folder and the store if there is none. Open takes
-// time in proportion to the number of queues and of leased URLs, not to the number of URLs.
+// time in proportion to the number of leased URLs, of queues with settings or with documents of
+// crawls, and after a crash of queues that the last commits changed. The first Open of a store that
+// an older version wrote takes some µs a queue.
 func Open(cfg Config) (*Store, error) {
 	s := &Store{
 		cfg: cfg, closing: make(chan struct{}),
@@ -46,9 +48,12 @@ func Open(cfg Config) (*Store, error) {
 	}
 	s.db = db
 	if err := s.load(); err != nil {
+		s.cold.counting.end()
 		db.Close()
 		return nil, fmt.Errorf("docindex: %s: %w", cfg.Path, err)
 	}
+	s.helpers.Go(s.countNowAndThen)
+	s.helpers.Go(s.dropPauses)
 	s.merging.begin()
 	s.helpers.Go(s.clearNowAndThen)
 	if cfg.Sync == Interval {
@@ -112,24 +117,60 @@ func (s *Store) load() error {
 	if err != nil {
 		return err
 	}
-	l := loading{s: s, served: served, now: now, changes: map[uint32][]queueChange{}}
+	if err := s.loadCold(now, served); err != nil {
+		return damaged(err)
+	}
+	l := loading{s: s, now: now, changes: map[uint32][]queueChange{}}
 	for _, step := range []struct {
 		kind byte
 		do   func(key, value []byte) error
 	}{
-		{journalRow, l.journal}, {queueRow, l.queue}, {presetRow, l.preset}, {pauseRow, l.pause},
+		{journalRow, l.journal}, {totalRow, l.crawlTotals}, {setRow, l.setQueue}, {presetRow, l.preset},
 		{crawlRow, l.crawl}, {partitionRow, l.partition}, {purgedRow, l.purgedPartition},
 		{leaseBatchRow, l.leaseBatch}, {crawlSettingsRow, l.crawlSettings},
 		{hostOverrideRow, l.hostOverride}, // after the leases, which would count as new requests to a host with a delay
 	} {
-		if step.kind == presetRow {
-			l.open()
-		}
 		if err := s.each(step.kind, step.do); err != nil {
+			return damaged(err)
+		}
+		switch step.kind {
+		case journalRow:
+			if err = l.upgrade(); err == nil {
+				s.cold.counting = counting{rows: s.db.NewSnapshot(), next: []byte{wakeRow}, from: now,
+					loaded: map[uint32]struct{}{}}
+			}
+		case totalRow:
+			s.base.Sched.CrawlsRestored()
+			err = l.changed()
+		}
+		if err != nil {
 			return damaged(err)
 		}
 	}
 	return l.finish()
+}
+
+// loadCold prepares for queues that are not in memory.
+func (s *Store) loadCold(now, served int64) error {
+	memory := s.cfg.Memory
+	if memory == 0 {
+		memory = DefaultMemory
+	}
+	s.cold.evictor = evictor{sched: s.base.Sched, queues: &s.queues,
+		budget: memory / 3 * 2} // the garbage collector takes the rest
+	s.cold.totals = map[uint32]struct{}{}
+	s.cold.openedAt, s.cold.served = now, served
+	s.base.Sched.KeepCold((*cold)(s))
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{pauseRow}, UpperBound: []byte{queueRow + 1}})
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	s.cold.hasPauses = it.First() && it.Key()[0] == pauseRow
+	if it.Last() && it.Key()[0] == queueRow && len(it.Key()) == 1+4 {
+		s.globals.queueNo = binary.BigEndian.Uint32(it.Key()[1:])
+	}
+	return it.Error()
 }
 
 func damaged(err error) error {
@@ -176,9 +217,7 @@ func (s *Store) loadVersion() error {
 	if r.bad {
 		return damaged(errRow)
 	}
-	if v < version {
-		return s.writeVersion()
-	}
+	s.cold.upgrades = v < version
 	return nil
 }
 

@@ -152,7 +152,10 @@ func (l *loading) partitionHead(no uint32, value []byte) error {
 	s, r := l.s, reader{b: value}
 	crawlNo, queueNo, ended, purged := r.uint(), r.uint(), r.uint(), r.uint()
 	b := s.crawls.stats.At(uint32(min(crawlNo, math.MaxUint32)))
-	queue := s.queues.byNumber(uint32(min(queueNo, math.MaxUint32)))
+	queue, err := s.queueOf(uint32(min(queueNo, math.MaxUint32)))
+	if err != nil {
+		return err
+	}
 	if r.bad || b == nil || queue == 0 || purged > ended || no == 0 {
 		return errRow
 	}

@@ -11,28 +11,43 @@ import (
 // prefetched is the result of a prefetch for a URL that is to be stored.
 type prefetched struct {
 	queue  uint32 // number in the scheduler; 0: there was none
+	key    name   // of the key's row; set if no queue was in memory
 	name   name   // set if there is a queue
 	row    []byte // of the document; nil: there is none
 	looked bool   // row is known
 	stays  bool   // the put changes nothing; see staysLocked
 }
 
-// prefetchLocked reads the rows of URLs that are to be stored, in their order on disk, before the
-// store writes any of them. Neighbouring rows are in the same tables and blocks, so reading each
-// row in the order of the Puts costs several times as much when hosts come at random.
+// prefetchLocked finds the queues of URLs that are to be stored, but for those that findUniqueLocked
+// finds, and reads the URLs' rows, before the store writes any of them. It reads rows in their order
+// on disk: neighbours are in the same tables and blocks, so reading each row in the order of the Puts
+// costs several times as much when hosts come at random.
 func (s *Store) prefetchLocked(p *docindex.Puts, from, to int) (err error) {
 	t := &s.txn
 	for i := from; i < to; i++ {
 		put, host := p.At(i)
 		var a prefetched
-		if len(put.Unique) == 0 { // or else findUniqueLocked finds it
-			a = s.nameLocked(&put, host)
-			a.stays = s.staysLocked(&a, &put)
-		}
-		if a.queue != 0 && !a.stays && s.transits.of(&a.name) == 0 {
-			t.order = append(t.order, uint32(len(t.prefetched)))
+		if len(put.Unique) == 0 {
+			a = s.lookupLocked(&put, host)
 		}
 		t.prefetched = append(t.prefetched, a)
+		switch n := uint32(i - from); {
+		case a.queue != 0:
+			s.willReadLocked(n, &put)
+		case len(put.Unique) == 0:
+			t.cold = append(t.cold, n)
+		}
+	}
+	slices.SortFunc(t.cold, func(i, j uint32) int { return t.prefetched[i].key.compare(&t.prefetched[j].key) })
+	for _, i := range t.cold {
+		a := &t.prefetched[i]
+		if a.queue, err = s.queueNamed(&a.key); err != nil {
+			return err
+		}
+		if a.queue != 0 {
+			put, _ := p.At(from + int(i))
+			s.willReadLocked(i, &put)
+		}
 	}
 	slices.SortFunc(t.order, func(i, j uint32) int { return t.prefetched[i].name.compare(&t.prefetched[j].name) })
 	for _, i := range t.order {
@@ -45,12 +60,35 @@ func (s *Store) prefetchLocked(p *docindex.Puts, from, to int) (err error) {
 	return nil
 }
 
-// nameLocked returns the queue for a URL on a host, and the name of the URL in it.
-func (s *Store) nameLocked(p *docindex.Put, host []byte) (a prefetched) {
-	if a.queue = s.base.Sched.Find(p.Crawl, keyOf(p, host)); a.queue != 0 {
-		a.name = s.namer.nameOf(s.queueAt(a.queue).no, docindex.IdentityOf(p), p.URL)
+// willReadLocked names a URL whose queue is known, and orders its row to be read if that is needed.
+func (s *Store) willReadLocked(i uint32, p *docindex.Put) {
+	a := &s.txn.prefetched[i]
+	a.name = s.namer.nameOf(s.queueAt(a.queue).no, docindex.IdentityOf(p), p.URL)
+	a.stays = s.staysLocked(a, p)
+	if !a.stays && s.transits.of(&a.name) == 0 {
+		s.txn.order = append(s.txn.order, i)
+	}
+}
+
+// lookupLocked returns the queue for a URL on a host if it is in memory, and else where its key's row
+// is.
+func (s *Store) lookupLocked(p *docindex.Put, host []byte) (a prefetched) {
+	key := keyOf(p, host)
+	if a.queue = s.base.Sched.Lookup(p.Crawl, key); a.queue == 0 {
+		a.key = s.namer.keyName(p.Crawl, key)
 	}
 	return a
+}
+
+// nameLocked returns the queue for a URL on a host, and the name of the URL in it.
+func (s *Store) nameLocked(p *docindex.Put, host []byte) (a prefetched, err error) {
+	if a = s.lookupLocked(p, host); a.queue == 0 {
+		a.queue, err = s.queueNamed(&a.key)
+	}
+	if a.queue != 0 {
+		a.name = s.namer.nameOf(s.queueAt(a.queue).no, docindex.IdentityOf(p), p.URL)
+	}
+	return a, err
 }
 
 // keyOf returns the key of the queue for a URL on a host.
@@ -67,10 +105,11 @@ func (s *Store) findLocked(a *prefetched, p *docindex.Put, host []byte) (*doc, e
 	if len(p.Unique) > 0 {
 		return s.findUniqueLocked(a, p, host)
 	}
-	if a.queue == 0 {
-		if *a = s.nameLocked(p, host); a.queue == 0 {
+	if a.queue == 0 { // or has the txn added it?
+		if a.queue = s.base.Sched.Lookup(p.Crawl, keyOf(p, host)); a.queue == 0 {
 			return nil, nil
 		}
+		a.name = s.namer.nameOf(s.queueAt(a.queue).no, docindex.IdentityOf(p), p.URL)
 	}
 	d, err := s.lookedLocked(a)
 	if err != nil || !s.queueAt(a.queue).owners {

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -163,11 +164,22 @@ func (s *Store) openLocked(a *prefetched, p *docindex.Put, host []byte, now int6
 	if _, ok := s.base.Sched.Preset(p.Crawl, key); ok {
 		s.txn.b.Delete(presetKey(p.Crawl, key), nil)
 	}
-	a.queue = s.base.Sched.Open(p.Crawl, key, host, now)
+	a.queue = s.base.Sched.Add(p.Crawl, key, host, now)
 	s.globals.queueNo++
-	s.queues.add(a.queue, queue{no: s.globals.queueNo, due: queuesched.Never, cursor: plainPlace})
+	s.queues.add(a.queue, queue{no: s.globals.queueNo, due: queuesched.Never, cursor: plainPlace,
+		wake: queuesched.NoMoment})
+	s.keyRowLocked(s.globals.queueNo, &a.key)
 	s.rewriteRow(a.queue)
 	a.name = s.namer.nameOf(s.globals.queueNo, docindex.IdentityOf(p), p.URL)
+}
+
+// keyRowLocked writes the row that finds a queue by its key.
+func (s *Store) keyRowLocked(no uint32, n *name) {
+	t := &s.txn
+	t.key = n.docKey(t.key[:0])
+	t.value = binary.BigEndian.AppendUint32(t.value[:0], no)
+	t.set()
+	s.memtables.add(n)
 }
 
 // insertLocked adds a new document.

@@ -54,15 +54,27 @@ func appendText(dst, text []byte) []byte {
 type queueRecord struct {
 	queuesched.Persisted
 	crawl, key []byte
-	hasIDs     bool   // some of its documents have a DOC_ID that a client gave
-	ownerless  bool   // none of its documents has an owner; never set in rows from before version 4
-	asOf       uint64 // the last commit whose changes it contains
+	hasIDs     bool              // some of its documents have a DOC_ID that a client gave
+	ownerless  bool              // none of its documents has an owner; never set in rows from before version 4
+	asOf       uint64            // the last commit whose changes it contains
+	wake       queuesched.Moment // of its wake row; NoMoment: it has none
+	// of a queue that was evicted; zero if it was not, or a change of the journal came after that
+	due    int64
+	cursor place
 }
+
+// isSet reports whether somebody has set something for a queue.
+func (q *queueRecord) isSet(now int64) bool { return q.Delay >= 0 || q.Limit > 0 || q.Blocked > now }
 
 const (
 	flagAnyHost   = 1
 	flagHasIDs    = 2
 	flagOwnerless = 4
+	flagWake      = 8   // it has a wake row; never set in rows from before version 7, nor are the next
+	flagDue       = 16  // it has the due time, which is not that of the wake row
+	flagWakeIsDue = 32  // its due time is that of the wake row
+	flagCursor    = 64  // it has a cursor
+	flagPlain     = 128 // its cursor is plainPlace
 )
 
 func (q *queueRecord) append(dst []byte) []byte {
@@ -76,6 +88,23 @@ func (q *queueRecord) append(dst []byte) []byte {
 	if q.ownerless {
 		flags |= flagOwnerless
 	}
+	if q.wake != queuesched.NoMoment {
+		flags |= flagWake
+	}
+	switch {
+	case q.due == 0 || q.due == queuesched.Never:
+	case queuesched.MomentOf(q.due) == q.wake:
+		flags |= flagWakeIsDue
+	default:
+		flags |= flagDue
+	}
+	switch q.cursor {
+	case place{}:
+	case plainPlace:
+		flags |= flagPlain
+	default:
+		flags |= flagCursor
+	}
 	dst = appendText(appendText(binary.AppendUvarint(dst, flags), q.crawl), q.key)
 	for _, v := range []uint64{q.asOf, uint64(q.Scheduled), uint64(q.Completed), uint64(q.Limit)} {
 		dst = binary.AppendUvarint(dst, v)
@@ -83,6 +112,15 @@ func (q *queueRecord) append(dst []byte) []byte {
 	for _, v := range []int64{q.Served[queuesched.SlotConsumer], q.Served[queuesched.FrontierConsumer],
 		q.Delay, q.Blocked} {
 		dst = binary.AppendVarint(dst, v)
+	}
+	if flags&flagWake != 0 {
+		dst = binary.AppendVarint(dst, int64(q.wake))
+	}
+	if flags&flagDue != 0 {
+		dst = binary.AppendVarint(dst, q.due)
+	}
+	if flags&flagCursor != 0 {
+		dst = append(dst, q.cursor[:]...)
 	}
 	return dst
 }
@@ -97,6 +135,21 @@ func readQueue(b []byte) (q queueRecord, err error) {
 	q.Scheduled, q.Completed, q.Limit = uint32(r.uint()), uint32(r.uint()), uint32(r.uint())
 	q.Served[queuesched.SlotConsumer], q.Served[queuesched.FrontierConsumer], q.Delay, q.Blocked = r.int(),
 		r.int(), r.int(), r.int()
+	if q.wake = queuesched.NoMoment; flags&flagWake != 0 {
+		q.wake = queuesched.Moment(r.int())
+	}
+	if flags&flagWakeIsDue != 0 {
+		q.due = q.wake.MS()
+	}
+	if flags&flagDue != 0 {
+		q.due = r.int()
+	}
+	if flags&flagPlain != 0 {
+		q.cursor = plainPlace
+	}
+	if flags&flagCursor != 0 {
+		copy(q.cursor[:], r.bytes(placeLen))
+	}
 	if r.bad || len(q.key) == 0 {
 		return q, errRow
 	}

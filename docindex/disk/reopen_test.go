@@ -465,7 +465,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	refused := func(t *testing.T, path string, words ...string) {
 		t.Helper()
-		s, err := disk.Open(disk.Config{Path: path})
+		s, err := disk.Open(disk.Config{Path: path, Memory: memoryOfTests()})
 		if err == nil {
 			s.Close()
 			t.Fatal("it is opened")

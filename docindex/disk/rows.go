@@ -21,7 +21,7 @@ const (
 	partitionRow = 'e'
 	// partition number: the scheduled documents were purged; see partition.purgedDocs and clearing
 	purgedRow        = 'f'
-	pauseRow         = 'h' // host: until when URL Frontier clients get none of it, ms; after a restart the slots, too
+	pauseRow         = 'h' // host: what was learned of it, see readPause
 	journalRow       = 'j' // commit number: the changes of queues
 	leaseBatchRow    = 'l' // lease batch number: the end of the leases and the leased documents
 	metaRow          = 'm' // word: a value of the whole store
@@ -29,9 +29,14 @@ const (
 	hostOverrideRow  = 'o' // host: the operator's settings
 	presetRow        = 'p' // crawl and key of a queue that does not exist yet: its settings
 	queueRow         = 'q' // queue number: the queue without its documents
+	setRow           = 'y' // queue number: exists while the queue has settings
+	totalRow         = 'x' // crawl number of the scheduler: the crawl ID and the counts of its queues
+	wakeRow          = 'w' // crawl number of the scheduler, moment, queue number: see wakeLocked
 	planRow          = 's' // queue number, place: the body of a scheduled document
 	crawlSettingsRow = 't' // crawl ID: its settings
-	docRow           = 'u' // queue number, hash: the document without its body
+	// queue number, hash: the document without its body; with 0 as queue number and docNamer.keyName:
+	// the number of the queue with a key
+	docRow = 'u'
 )
 
 const (

@@ -57,19 +57,31 @@ func (s *Store) handOutSome(
 		until, consumer = embedded.LeaseEnd(now, lease), queuesched.RemoteConsumer
 	}
 	var w queueIterator
+	loads := 0
 	s.base.Sched.BeginRound(reject)
+	s.base.Sched.LoadReady(consumer, false, now)
 	for got < limit && err == nil {
 		queue := s.base.Sched.NextForSlots(consumer)
 		if queue == 0 {
-			break
+			if loads++; loads > maxLoads || !s.base.Sched.LoadReady(consumer, true, now) {
+				break
+			}
+			continue
 		}
 		if err = s.iterateLocked(&w, queue); err == nil && s.toSlotsLocked(&w, consumer, until, now, b) {
 			got++
 		}
 	}
 	s.base.Sched.EndRound(now)
-	return got, more || w.more, errors.Join(err, w.close(), s.failed)
+	err = errors.Join(err, w.close(), s.failed)
+	if err == nil {
+		err = s.trimLocked(now)
+	}
+	return got, more || w.more, err
 }
+
+// maxLoads is how often one hold of the lock loads queues for the slots.
+const maxLoads = 32
 
 // toSlotsLocked gives the slots one document of a queue.
 func (s *Store) toSlotsLocked(
@@ -229,16 +241,9 @@ func (s *Store) pauseLocked(out *docindex.Outcome, url []byte, now int64) {
 		return
 	}
 	until, gap := now+out.Pause.Milliseconds(), out.Gap.Milliseconds()
+	_, _, backoff := s.base.Sched.HostPause(host)
 	s.base.Sched.PauseHost(host, until, gap, now)
-	s.keepPauseLocked(host, until, gap)
-}
-
-// keepPauseLocked keeps on disk until when a host is left alone, and the gap that it wants.
-func (s *Store) keepPauseLocked(host []byte, until, gap int64) {
-	t := &s.txn
-	t.key = append(append(t.key[:0], pauseRow), host...)
-	t.value = binary.AppendVarint(binary.AppendVarint(t.value[:0], until), gap)
-	t.set()
+	s.keepPauseLocked(host, until, gap, backoff, s.journal.no+1)
 }
 
 // Return is [docindex.Returner.Return].

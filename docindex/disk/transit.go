@@ -97,6 +97,7 @@ func (s *Store) finishLocked(id uint32, to docindex.State, now int64) transit {
 func (s *Store) enqueueLocked(queue uint32, p *place, now int64) {
 	s.base.Sched.CountLater(queue, embedded.DueMS(p.due()), now, 1)
 	q := s.queueAt(queue)
+	q.touched = true
 	switch {
 	case p.branch() != 0:
 		s.enqueueInBranchLocked(queue, p)
@@ -109,6 +110,7 @@ func (s *Store) enqueueLocked(queue uint32, p *place, now int64) {
 }
 
 func (s *Store) setDueLocked(queue uint32, due, now int64) {
-	s.queueAt(queue).due = due
+	q := s.queueAt(queue)
+	q.due, q.touched = due, true
 	s.base.Sched.SetDue(queue, due, now)
 }

@@ -21,8 +21,10 @@ type txn struct {
 	endedBatches []uint64         // lease batches without a lease; the next commit deletes their rows
 	reads        *pebble.Iterator // over documents' rows
 	tables       *pebble.Iterator // over documents' rows in tables only
+	trims        bool             // it was begun to evict queues
 	prefetched   []prefetched     // results for the URLs that it stores
-	order        []uint32         // indexes in prefetched, sorted by name
+	order        []uint32         // indexes in prefetched of those whose rows are read, by name
+	cold         []uint32         // likewise of those whose queues are not in memory, by key
 	rows         []row            // of its batch
 	key          []byte
 	value        []byte
@@ -75,7 +77,7 @@ func (t *txn) bodyAt(at *place) []byte {
 func (s *Store) markDirty(id uint32) *queue {
 	q := s.queueAt(id)
 	if !q.dirty {
-		q.dirty = true
+		q.dirty, q.touched = true, true
 		s.txn.dirty = append(s.txn.dirty, id)
 	}
 	return q
@@ -84,7 +86,7 @@ func (s *Store) markDirty(id uint32) *queue {
 // rewriteRow writes a queue's row as it is after the txn.
 func (s *Store) rewriteRow(id uint32) {
 	if q := s.queueAt(id); !q.rewrite {
-		q.rewrite = true
+		q.rewrite, q.touched = true, true
 		s.txn.rewritten = append(s.txn.rewritten, id)
 	}
 }
@@ -104,21 +106,28 @@ func (s *Store) commitLazilyLocked() error {
 func (s *Store) applyLocked(sync bool) (*pebble.Batch, error) {
 	t := &s.txn
 	defer t.clear()
+	if s.failed != nil { // a queue that could not be read is not a new one
+		t.b.Close()
+		return nil, s.failed
+	}
 	for _, no := range t.endedBatches {
 		t.b.Delete(countKey(leaseBatchRow, no), nil)
 	}
 	t.endedBatches = t.endedBatches[:0]
 	s.writeCrawlsLocked()
-	if t.b.Empty() && len(t.dirty)+len(t.rewritten) == 0 {
+	s.writeTotalsLocked()
+	if t.b.Empty() && len(t.dirty)+len(t.rewritten) == 0 && !t.trims && !s.cold.evictor.isOverfull() {
 		return nil, t.b.Close()
 	}
+	now := s.base.Now()
 	s.journal.no++
-	s.journalLocked()
+	s.journalLocked(now)
 	for _, id := range t.rewritten {
 		s.queueAt(id).rewrite = false
-		s.writeQueueLocked(id)
+		s.writeQueueLocked(id, now)
 	}
-	s.checkpointLocked()
+	s.cold.evictor.choose(t.dirty, now, func(id uint32, at queuesched.Moment) { s.evictQueueLocked(id, at, now) })
+	s.checkpointLocked(now)
 	b := t.sortBatch(s.db, t.b)
 	bytes, rows := b.Len(), int(b.Count())
 	s.space.wrote(bytes)
@@ -154,22 +163,26 @@ func (s *Store) flushLocked() error {
 
 // clear prepares the txn for the next use.
 func (t *txn) clear() {
-	t.b = nil
-	for _, it := range []**pebble.Iterator{&t.reads, &t.tables} {
-		if *it != nil {
-			(*it).Close() // the reads have returned its errors
-			*it = nil
-		}
-	}
+	t.b, t.trims = nil, false
+	t.closeReads()
 	clear(t.docs)
 	clear(t.ids)
 	clear(t.bodies)
 	t.indexed = 0
 	clear(t.prefetched)
-	t.prefetched, t.order = t.prefetched[:0], t.order[:0]
+	t.prefetched, t.order, t.cold = t.prefetched[:0], t.order[:0], t.cold[:0]
 	t.dirty, t.rewritten = t.dirty[:0], t.rewritten[:0]
 	if cap(t.value) > maxKept {
 		t.value = nil
+	}
+}
+
+func (t *txn) closeReads() {
+	for _, it := range []**pebble.Iterator{&t.reads, &t.tables} {
+		if *it != nil {
+			(*it).Close() // the reads have returned its errors
+			*it = nil
+		}
 	}
 }
 
@@ -227,9 +240,9 @@ const (
 )
 
 // journalLocked writes the journal row of the commit.
-func (s *Store) journalLocked() {
+func (s *Store) journalLocked(now int64) {
 	t, j := &s.txn, &s.journal
-	v := binary.AppendVarint(t.value[:0], s.base.Now())
+	v := binary.AppendVarint(t.value[:0], now)
 	v = s.globals.append(v)
 	for _, id := range t.dirty {
 		q := s.queueAt(id)
@@ -249,22 +262,67 @@ func (s *Store) journalLocked() {
 	j.total += size
 }
 
-// writeQueueLocked writes a queue's row, which contains the changes of the current commit.
-func (s *Store) writeQueueLocked(id uint32) {
+// writeQueueLocked writes the row of a queue in memory, with the changes of the current commit. If it
+// may be evicted, and its wake row need not move, it has the rows of a queue on disk alone then, so
+// that evicting it writes nothing unless it changes before. Otherwise its wake row may stay as it is
+// if it is early enough.
+func (s *Store) writeQueueLocked(id uint32, now int64) {
+	q := s.queueAt(id)
+	if p, ok := s.cold.evictor.mayLeave(id, now); ok && (q.wake == queuesched.NoMoment || q.wake == p.at) {
+		s.writeColdLocked(id, p.at, now)
+		return
+	}
+	switch n := s.base.Sched.Persist(id).Scheduled; {
+	case n == 0:
+		s.wakeLocked(id, queuesched.NoMoment, false, 0, now)
+	case q.wake == queuesched.NoMoment && q.due == queuesched.Never: // all of it is in transit
+		s.wakeLocked(id, 0, false, n, now)
+	case queuesched.MomentOf(q.due) < q.wake && q.wake.MS() > now:
+		s.wakeLocked(id, queuesched.MomentOf(q.due), false, n, now)
+	}
+	s.queueRowLocked(id, false, now)
+	q.touched = true
+}
+
+// queueRowLocked writes a queue's row. cold: as that of a queue on disk alone.
+func (s *Store) queueRowLocked(id uint32, cold bool, now int64) {
 	q := s.queueAt(id)
 	q.dirtySince = 0
 	r := queueRecord{
 		Persisted: s.base.Sched.Persist(id), crawl: []byte(s.base.Sched.Crawl(id)),
-		key: s.base.Sched.Key(id), hasIDs: q.hasIDs, ownerless: !q.owners, asOf: s.journal.no,
+		key: s.base.Sched.Key(id), hasIDs: q.hasIDs, ownerless: !q.owners, asOf: s.journal.no, wake: q.wake,
+	}
+	if cold && r.Scheduled > 0 {
+		r.due, r.cursor = q.due, q.first()
 	}
 	s.txn.value = r.append(s.txn.value[:0])
 	s.txn.b.Set(numberKey(queueRow, q.no), s.txn.value, nil)
+	if is := r.isSet(now); is != q.set {
+		if q.set = is; is {
+			s.txn.b.Set(numberKey(setRow, q.no), nil, nil)
+		} else {
+			s.txn.b.Delete(numberKey(setRow, q.no), nil)
+		}
+	}
+	if until := s.base.Sched.GapEnd(id); until > now { // or else a restart forgets it until the queue is loaded
+		pause, gap, backoff := s.base.Sched.HostPause(r.key)
+		s.keepPauseLocked(r.key, max(until, pause), gap, backoff, s.journal.no)
+	}
+}
+
+// first returns a place before all scheduled documents of a queue of which none is in transit.
+func (q *queue) first() place {
+	if !q.backfill.open {
+		return q.cursor
+	}
+	p := q.backfill.from
+	return newPlace(p.due(), p.priority(), p.seq()-1)
 }
 
 // checkpointLocked keeps the journal short: it writes the rows of the queues that changed first,
 // and deletes the journal rows whose changes all queues' rows contain. The last journal row stays,
 // since it has the store's counters.
-func (s *Store) checkpointLocked() {
+func (s *Store) checkpointLocked(now int64) {
 	j := &s.journal
 	for n := 0; len(j.dirty) > 0; {
 		d := j.dirty[0]
@@ -272,7 +330,7 @@ func (s *Store) checkpointLocked() {
 			if j.total <= j.most || n == maxRows {
 				break
 			}
-			s.writeQueueLocked(d.id)
+			s.writeQueueLocked(d.id, now)
 			n++
 		}
 		j.dirty = j.dirty[1:]
@@ -285,6 +343,18 @@ func (s *Store) checkpointLocked() {
 		s.txn.b.Delete(countKey(journalRow, j.first), nil)
 		j.total -= int(j.sizes[0])
 		j.sizes = j.sizes[1:]
+	}
+}
+
+// settleLocked writes the rows of all queues that the journal has changes of, so that the next Open
+// loads none for that. Where the disk is full, the journal keeps them.
+func (s *Store) settleLocked() {
+	s.journal.most = 0
+	for len(s.journal.dirty) > 0 && s.beginLocked() == nil {
+		s.txn.trims = true
+		if s.commitLazilyLocked() != nil {
+			return
+		}
 	}
 }
 

@@ -26,14 +26,20 @@ func (s *Store) findUniqueLocked(a *prefetched, p *docindex.Put, host []byte) (*
 	if err != nil {
 		return nil, err
 	}
-	if id := s.queues.byNumber(n.queue); ok && id != 0 {
-		if d, err := s.loadLocked(&n); err != nil || d != nil {
-			a.queue, a.name = id, n
-			return d, err
+	if ok {
+		id, err := s.queueOf(n.queue)
+		if err != nil {
+			return nil, err
+		}
+		if id != 0 {
+			if d, err := s.loadLocked(&n); err != nil || d != nil {
+				a.queue, a.name = id, n
+				return d, err
+			}
 		}
 	}
-	*a = s.nameLocked(p, host)
-	return nil, nil
+	*a, err = s.nameLocked(p, host)
+	return nil, err
 }
 
 // lastingOf returns what a completed document keeps of its body, apart from the owner where it has

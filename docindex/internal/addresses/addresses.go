@@ -235,6 +235,11 @@ func (t *Table) freeFrom(q *queue) int64 {
 	return max(q.notBefore, t.paces.At(q.site).next, t.paces.At(q.address).next)
 }
 
+// HasFailed reports whether a site of the address of a queue has failed lately.
+func (t *Table) HasFailed(id uint32) bool {
+	return t.paces.At(t.queues.At(id).address).failures != [failingSites]failure{}
+}
+
 // isFull reports whether as many queues of the site or of the address are open as may be.
 func (t *Table) isFull(q *queue) bool {
 	site, address := t.paces.At(q.site), t.paces.At(q.address)

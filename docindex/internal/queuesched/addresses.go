@@ -127,6 +127,20 @@ func (d *Scheduler) forgetAddress(id uint32, now int64) {
 	}
 }
 
+// atAddress reports whether a queue has a place among those of its address, or waits for its address
+// to be looked up.
+func (d *Scheduler) atAddress(id uint32) bool {
+	return d.addresses.of != nil && int(id) < len(d.addresses.queues) &&
+		d.addresses.queues[id] != atAddress{}
+}
+
+// addressFailed reports whether a queue is at an address at which a site has failed lately. It may be
+// that of the queue, and a reason for the address to back off.
+func (d *Scheduler) addressFailed(id uint32) bool {
+	no := d.addresses.number(id)
+	return no != 0 && d.addresses.table.HasFailed(no)
+}
+
 // beginLookups begins look-ups for queues that wait for them, as many as may be begun.
 func (d *Scheduler) beginLookups(now int64) {
 	a := &d.addresses

@@ -20,7 +20,7 @@ func (d *Scheduler) Answered(a *docindex.HostAnswer, now int64) (until int64) {
 	if len(a.Host) == 0 || !fails && d.hosts.backingOff == 0 {
 		return 0
 	}
-	id := d.hosts.find(a.Host)
+	id := d.hosts.lookup(a.Host)
 	switch {
 	case fails:
 		if id == 0 {

@@ -97,7 +97,8 @@ func (d *Scheduler) charge(q *queue, consumer Consumer, pages uint32, now int64)
 // rest has a queue rest after a dear page that went out of turn, unless the last pages of the crawl all
 // did: then nobody else has anything, for whatever reason.
 func (d *Scheduler) rest(q *queue, pages uint32, now int64) {
-	if c := &d.crawls[q.crawl]; pages == 1 || c.outOfTurn > c.domains || c.domains == 1 {
+	c := &d.crawls[q.crawl]
+	if all := c.domainsWithWork(); pages == 1 || uint64(c.outOfTurn) > all || all == 1 {
 		return
 	}
 	gap := d.hosts.wantedGap(d.hosts.at(q.host))
@@ -139,7 +140,7 @@ func (d *Scheduler) endRound(q *queue, now int64) {
 	if faulty(faultStretch) {
 		stretch = 0
 	}
-	length := uint64(d.budget) * uint64(max(c.domains, 1)-1) << stretch
+	length := uint64(d.budget) * (max(c.domainsWithWork(), 1) - 1) << stretch
 	if 2*others >= length || faulty(faultBudget) {
 		one.beginRound(c)
 		if round > 0 {

@@ -56,6 +56,9 @@ func (d *Scheduler) nextOf(c *Call, crawl uint32, now int64) uint32 {
 		return id
 	}
 	l := &d.crawls[crawl].rings[FrontierConsumer]
+	if l.next != 0 {
+		d.loadOlder(crawl, FrontierConsumer)
+	}
 	for moved := 0; l.next != 0; {
 		id := l.next
 		q := d.queues.At(id)
@@ -214,10 +217,12 @@ func (d *Scheduler) EndServing(c *Call, id uint32, gave bool, now int64) {
 // URLs, are skipped; they keep their turn when EndRound is called.
 func (d *Scheduler) NextForSlots(consumer Consumer) uint32 {
 	for {
+		d.refill(SlotConsumer)
 		crawl, ok := d.turns[SlotConsumer].next()
 		if !ok {
 			return 0
 		}
+		d.cold.last[SlotConsumer] = crawl
 		id := d.nextOfCrawl(crawl, consumer)
 		if id == 0 {
 			d.turns[SlotConsumer].end(crawl)
@@ -241,10 +246,14 @@ func (d *Scheduler) nextOfCrawl(crawl uint32, consumer Consumer) uint32 {
 		return id
 	}
 	l := &c.rings[SlotConsumer]
+	if l.next == 0 {
+		d.refillOf(crawl, SlotConsumer)
+	}
 	for moved := 0; moved < maxSetAside && l.next != 0 && d.setAside(l.next, SlotConsumer); {
 		moved++
 	}
 	if l.next != 0 {
+		d.loadOlder(crawl, SlotConsumer)
 		return l.next
 	}
 	if c.inTurn == d.hosts.round {

@@ -64,10 +64,12 @@ func (d *Scheduler) nextForAnyCrawl(c *Call, now int64) (id uint32) {
 	t := &d.turns[FrontierConsumer]
 	d.passedOver = d.passedOver[:0]
 	for id == 0 {
+		d.refill(FrontierConsumer)
 		crawl, ok := t.next()
 		if !ok {
 			break
 		}
+		d.cold.last[FrontierConsumer] = crawl
 		if id = d.nextOf(c, crawl, now); id == 0 && t.order.Has(crawl+1) {
 			d.passedOver = append(d.passedOver, crawl)
 			t.end(crawl)

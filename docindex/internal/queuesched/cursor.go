@@ -7,9 +7,10 @@ type Cursor struct {
 
 	call    Call
 	query   Query
-	named   []uint32 // the queues with the key, if one is asked for
+	named   []string // crawls that have a queue with the key, if one is asked for
 	visited int      // how many of named were visited
 	served  uint32   // queues that gave something
+	loads   int      // times that it loaded queues
 }
 
 // Query is what a call asks for.
@@ -31,8 +32,8 @@ func (d *Scheduler) Begin(w Query) (v Cursor) {
 		crawls = d.Crawls()
 	}
 	for _, c := range crawls {
-		if id := d.Find([]byte(c), w.Key); id != 0 {
-			v.named = append(v.named, id)
+		if d.Find([]byte(c), w.Key) != 0 {
+			v.named = append(v.named, c)
 		}
 	}
 	return v
@@ -50,23 +51,24 @@ func (d *Scheduler) Next(v *Cursor, now int64) bool {
 	case v.query.MaxQueues > 0 && v.served >= v.query.MaxQueues:
 		return false
 	case len(v.query.Key) == 0:
+		if v.loads == 0 {
+			v.loads++
+			d.loadFor(&v.call, false, now)
+		}
 		v.Queue = d.NextForCall(&v.call, now)
+		for ; v.Queue == 0 && v.loads < loadRounds && d.loadFor(&v.call, true, now); v.loads++ {
+			v.Queue = d.NextForCall(&v.call, now)
+		}
 		return v.Queue != 0
 	}
 	for v.visited < len(v.named) && v.Queue == 0 {
-		id := v.named[v.visited]
+		id := d.Find([]byte(v.named[v.visited]), v.query.Key)
 		v.visited++
-		if d.isNamed(v, id) && d.ServeQueue(&v.call, id, now) {
+		if id != 0 && d.ServeQueue(&v.call, id, now) {
 			v.Queue = id
 		}
 	}
 	return v.Queue != 0
-}
-
-// isNamed reports whether a queue still has the key that a call asks for.
-func (d *Scheduler) isNamed(v *Cursor, id uint32) bool {
-	return d.Exists(id) && string(d.Key(id)) == string(v.query.Key) &&
-		(v.query.AnyCrawl || d.Crawl(id) == string(v.query.Crawl))
 }
 
 // Left returns how many URLs a call may still take from the queue where it is.

@@ -22,6 +22,7 @@ type domain struct {
 	pages   uint64 // pages that were handed out, counted as those of the crawl
 	begun   uint64 // pages of other domains of the crawl when the round began
 	nameLen uint16
+	kept    bool // in the crawl's list of domains that stay without a queue in memory
 }
 
 // domains has the domains of all crawls. The zero value is ready.
@@ -89,8 +90,9 @@ func (d *Scheduler) joinDomain(id uint32) {
 }
 
 // leaveDomain removes a queue that is in no ring from its domain. A domain without queues is
-// forgotten, unless it overran its budget.
-func (d *Scheduler) leaveDomain(id uint32) {
+// forgotten, unless it overran its budget. A domain whose last queue is evicted stays, too, if it has
+// had half of its budget.
+func (d *Scheduler) leaveDomain(id uint32, evicted bool) {
 	q := d.queues.At(id)
 	if q.active() {
 		d.countActive(q, false)
@@ -99,22 +101,45 @@ func (d *Scheduler) leaveDomain(id uint32) {
 	one.queues--
 	one.out -= q.out[SlotConsumer] - q.remote
 	d.orderDomain(q.domain)
-	if d.isPlain(&d.crawls[q.crawl], one) && one.queues == 0 {
-		d.domains.free(q.domain)
+	if c := &d.crawls[q.crawl]; d.isPlain(c, one) && one.queues == 0 && !one.kept {
+		if evicted && d.budget > 0 && one.used >= (d.budget+1)/2 {
+			one.kept = true
+			c.kept = append(c.kept, q.domain)
+		} else {
+			d.domains.free(q.domain)
+		}
 	}
 	q.domain = 0
+}
+
+// dropKept forgets the domains that stayed without a queue, of a crawl without queues.
+func (d *Scheduler) dropKept(c *crawl) {
+	for _, id := range c.kept {
+		if d.domains.at(id).own == 0 { // or else dropOverruns forgets it
+			d.domains.free(id)
+		}
+	}
+	c.kept = nil
 }
 
 // countActive counts a queue that has begun or ceased to be active, in its domain and crawl.
 func (d *Scheduler) countActive(q *queue, is bool) {
 	one, c := d.domains.at(q.domain), &d.crawls[q.crawl]
 	if !is {
+		c.active--
 		if one.active--; one.active == 0 {
 			c.domains--
 		}
 		return
 	}
+	c.active++
 	if one.active++; one.active == 1 {
 		c.domains++
 	}
+}
+
+// domainsWithWork returns how many registered domains have URLs scheduled or in transit: those in
+// memory, and as many of the queues on disk as if these were like the ones in memory.
+func (c *crawl) domainsWithWork() uint64 {
+	return uint64(c.domains) * c.total.Active / uint64(max(c.active, 1))
 }

@@ -47,6 +47,7 @@ type hosts struct {
 	backingOff  int                                 // hosts with a backoff
 	round       uint32                              // when it wraps, a host may wait one round more
 	released    func(id uint32)                     // is called before a host is removed
+	cold        Cold                                // has what is known of other hosts; nil: nothing
 }
 
 // wantedGap returns the gap in ms that a host has by what is known of it and by rules; 0: none.
@@ -66,6 +67,17 @@ func (h *hosts) gapNotBefore(one *host, consumer Consumer) int64 {
 		gap = max(gap, h.slotGap)
 	}
 	return max(one.orphanedUntil, after(one.frontierLast, gap))
+}
+
+// GapEnd returns when the gap is over that the host of a queue wants since clients or other daemons
+// had URLs of it; 0: it wants none.
+func (d *Scheduler) GapEnd(id uint32) int64 {
+	q := d.queues.At(id)
+	h := d.hosts.at(q.host)
+	if q.flags&anyHost != 0 || h.frontierLast == 0 {
+		return 0
+	}
+	return d.hosts.gapNotBefore(h, FrontierConsumer)
 }
 
 // releaseDue releases the hosts whose waiting time is over.
@@ -101,8 +113,24 @@ func (h *hosts) name(id uint32) []byte {
 
 func (h *hosts) hash(name []byte) uint32 { return uint32(maphash.Bytes(h.seed, name) >> 32) }
 
-// find returns the host with a name, or 0. A final dot makes no difference.
+// find returns the host with a name, or 0. A final dot makes no difference. A host of which something
+// is known is added, for as long as that matters.
 func (h *hosts) find(name []byte) uint32 {
+	id := h.lookup(name)
+	if id != 0 || h.cold == nil || len(name) == 0 {
+		return id
+	}
+	name = trimDot(name)
+	if k, ok := h.cold.FindHost(name); ok {
+		id = h.add(name)
+		h.recall(id, &k)
+		h.releaseAt.Set(id, time.Duration(max(k.Paused, k.Restored)))
+	}
+	return id
+}
+
+// lookup returns the host with a name that is in memory, or 0.
+func (h *hosts) lookup(name []byte) uint32 {
 	name = trimDot(name)
 	return h.byName.Find(h.hash(name), func(id uint32) bool {
 		one := h.list.At(id)
@@ -112,14 +140,28 @@ func (h *hosts) find(name []byte) uint32 {
 
 // open is find, and adds the host if there is none.
 func (h *hosts) open(name []byte) uint32 {
-	if id := h.find(name); id != 0 {
+	if id := h.lookup(name); id != 0 {
 		return id
 	}
 	name = trimDot(name)
+	id := h.add(name)
+	if h.cold != nil {
+		if k, ok := h.cold.FindHost(name); ok {
+			h.recall(id, &k)
+		}
+	}
+	return id
+}
+
+// add adds a host. Its name has no final dot.
+func (h *hosts) add(name []byte) uint32 {
 	id := h.list.New()
 	ref, room := h.names.New(len(name))
 	copy(room, name)
 	*h.list.At(id) = host{name: ref, nameLen: uint16(len(name))}
+	if _, rejected := h.reject[string(name)]; rejected {
+		h.list.At(id).rejectRound = h.round
+	}
 	h.byName.Add(h.hash(name), id)
 	return id
 }
@@ -176,7 +218,7 @@ func (d *Scheduler) BeginRound(names []string) {
 	d.hosts.round++
 	d.hosts.reject = nil
 	for _, name := range names {
-		if id := d.hosts.find([]byte(name)); id != 0 {
+		if id := d.hosts.lookup([]byte(name)); id != 0 {
 			d.hosts.at(id).rejectRound = d.hosts.round
 			continue
 		}
@@ -267,6 +309,7 @@ func (h *host) outElsewhere(consumer Consumer) bool {
 func (d *Scheduler) CountOut(id uint32, name []byte, consumer Consumer, pages uint32, now int64) {
 	q := d.queues.At(id)
 	q.out[consumer.queueSide()]++
+	q.turn = d.moment(now)
 	switch consumer {
 	case SlotConsumer:
 		d.countAhead(q, 1)
@@ -301,6 +344,7 @@ func (d *Scheduler) CountOut(id uint32, name []byte, consumer Consumer, pages ui
 func (d *Scheduler) CountBack(id uint32, name []byte, consumer Consumer, now int64) {
 	q := d.queues.At(id)
 	q.out[consumer.queueSide()]--
+	q.turn = d.moment(now)
 	d.returnAddress(id)
 	if consumer != FrontierConsumer {
 		q.served[SlotConsumer] = now

@@ -7,8 +7,9 @@ import "time"
 // call allows. onReady is called when such a queue may be served.
 func (d *Scheduler) MayRetry(v *Cursor) bool {
 	held := false
-	for _, id := range v.named {
-		held = held || d.isNamed(v, id) && d.MayRetryQueue(&v.call, id)
+	for _, crawl := range v.named {
+		id := d.Find([]byte(crawl), v.query.Key)
+		held = held || id != 0 && d.MayRetryQueue(&v.call, id)
 	}
 	return held || len(v.query.Key) == 0 && d.MayRetryAny(&v.call)
 }

@@ -44,13 +44,13 @@ func (d *Scheduler) Reported(name, url []byte, now int64) {
 	d.hosts.release(no, now)
 }
 
-// HostPause returns what PauseHost recorded of a host.
-func (d *Scheduler) HostPause(name []byte) (until, gap int64) {
+// HostPause returns what PauseHost recorded of a host, and the gap that Answered asks for.
+func (d *Scheduler) HostPause(name []byte) (until, gap, backoff int64) {
 	if no := d.hosts.find(name); no != 0 {
 		h := d.hosts.at(no)
-		return h.pausedUntil, h.gap
+		return h.pausedUntil, h.gap, int64(h.backoff)
 	}
-	return 0, 0
+	return 0, 0, 0
 }
 
 func (h *hosts) orphanHash(url []byte) uint64 { return maphash.Bytes(h.seed, url) }

@@ -9,6 +9,7 @@ type hostOverride struct {
 
 // SetHostOverride changes the settings of a host; false: too many hosts have settings.
 func (d *Scheduler) SetHostOverride(name []byte, s Settings, now int64) bool {
+	d.LoadHost(name)
 	id := d.hosts.find(name)
 	o, ordered := d.hosts.overrides[id]
 	if !ordered && len(d.hosts.overrides) >= maxPreset {
@@ -117,6 +118,7 @@ func (d *Scheduler) HostOverrides(visit func(host string, s Settings)) {
 
 // QueuesOf visits the queues with a host as key, until visit returns false.
 func (d *Scheduler) QueuesOf(host []byte, visit func(id uint32) bool) {
+	d.LoadHost(host)
 	id := d.hosts.find(host)
 	if id == 0 {
 		return

@@ -75,6 +75,7 @@ type queue struct {
 	served      [2]int64 // last time, by consumer
 	blocked     int64    // until then
 	skipUntil   int64    // skipped until then: nothing of it could be handed out, or it rests
+	turn        Moment   // when it had its last turn, or could have its first one
 	delay       int64    // the queue's own, ms; negative: none
 	link        [2]link
 }
@@ -115,6 +116,7 @@ type Scheduler struct {
 	preset  map[name]Settings // of queues that do not exist yet
 
 	addresses hostAddresses
+	cold      cold
 
 	wait       [2]timeheap.Heap   // queues by the time when they may be served; a Duration is ms since 1970
 	turns      [2]crawlTurns      // by consumer
@@ -149,7 +151,9 @@ type crawl struct {
 	stride    int64         // what a page adds to pass
 	pages     uint64        // that were handed out; a dear one counts as several
 	outOfTurn uint32        // pages that went out of turn since the last one in turn
-	domains   uint32        // registered domains with URLs scheduled or in transit
+	active    uint32        // queues in memory with URLs scheduled or in transit
+	domains   uint32        // registered domains of these
+	kept      []uint32      // domains that stay without a queue in memory
 	inTurn    uint32        // the last round of NextForSlots in which a page went in turn
 	life      uint32        // counts the crawls that had its number
 }
@@ -181,7 +185,7 @@ func (d *Scheduler) hash(crawl uint32, key []byte) uint32 {
 	return uint32(maphash.Bytes(d.seed, key)>>32) ^ crawl*0x9E3779B1
 }
 
-// Find returns the number of a queue, or 0.
+// Find returns the number of a queue, or 0. It loads a cold queue.
 func (d *Scheduler) Find(crawl, key []byte) uint32 {
 	c, ok := d.crawlNo[string(crawl)]
 	if !ok {
@@ -191,6 +195,23 @@ func (d *Scheduler) Find(crawl, key []byte) uint32 {
 }
 
 func (d *Scheduler) find(crawl uint32, key []byte) uint32 {
+	id := d.lookup(crawl, key)
+	if id == 0 && d.cold.of != nil {
+		return d.cold.of.FindQueue(crawl, key)
+	}
+	return id
+}
+
+// Lookup returns the number of a queue that is in memory, or 0.
+func (d *Scheduler) Lookup(crawl, key []byte) uint32 {
+	c, ok := d.crawlNo[string(crawl)]
+	if !ok {
+		return 0
+	}
+	return d.lookup(c, key)
+}
+
+func (d *Scheduler) lookup(crawl uint32, key []byte) uint32 {
 	return d.byKey.Find(d.hash(crawl, key), func(id uint32) bool {
 		q := d.queues.At(id)
 		return q.crawl == crawl && string(d.names.Bytes(q.key, int(q.keyLen))) == string(key)
@@ -208,6 +229,17 @@ func (d *Scheduler) Open(crawl, key, host []byte, now int64) uint32 {
 	if id == 0 {
 		id = d.newQueue(c, key, now)
 	}
+	d.NoteHost(id, host, now)
+	return id
+}
+
+// Add is Open for a queue that Find does not find.
+func (d *Scheduler) Add(crawl, key, host []byte, now int64) uint32 {
+	c, ok := d.crawlNo[string(crawl)]
+	if !ok {
+		c = d.newCrawl(string(crawl))
+	}
+	id := d.newQueue(c, key, now)
 	d.NoteHost(id, host, now)
 	return id
 }
@@ -241,6 +273,20 @@ func (d *Scheduler) newCrawl(crawlID string) uint32 {
 }
 
 func (d *Scheduler) newQueue(c uint32, key []byte, now int64) uint32 {
+	id := d.addQueue(c, key)
+	d.queues.At(id).turn = d.moment(now)
+	d.total.Queues++
+	d.crawls[c].total.Queues++
+	n := name{d.crawls[c].name, string(key)}
+	if s, ok := d.preset[n]; ok {
+		delete(d.preset, n)
+		d.set(id, s, now)
+	}
+	return id
+}
+
+// addQueue adds an empty queue that no count has.
+func (d *Scheduler) addQueue(c uint32, key []byte) uint32 {
 	id := d.queues.New()
 	q := d.queues.At(id)
 	ref, room := d.names.New(len(key))
@@ -251,13 +297,6 @@ func (d *Scheduler) newQueue(c uint32, key []byte, now int64) uint32 {
 	q.hostNext, h.queues = h.queues, id
 	d.byKey.Add(d.hash(c, key), id)
 	d.joinDomain(id)
-	d.total.Queues++
-	d.crawls[c].total.Queues++
-	n := name{d.crawls[c].name, string(key)}
-	if s, ok := d.preset[n]; ok {
-		delete(d.preset, n)
-		d.set(id, s, now)
-	}
 	return id
 }
 
@@ -273,11 +312,13 @@ func (d *Scheduler) Drop(id uint32) {
 	q.flags |= gone
 	q.due = Never
 	d.uncount(q)
-	d.leaveDomain(id)
+	d.leaveDomain(id, false)
 	c := &d.crawls[q.crawl]
 	if c.total.Queues--; c.total.Queues == 0 {
 		delete(d.crawlNo, c.name)
+		d.WakeCrawl(q.crawl, NoMoment)
 		d.dropLater(c)
+		d.dropKept(c)
 		d.dropOverruns(c)
 		d.unused = append(d.unused, q.crawl)
 	}
@@ -347,6 +388,6 @@ func (d *Scheduler) Bytes() int64 {
 
 // Of a record, in bytes, with its places in the heaps.
 const (
-	queueBytes = 192
+	queueBytes = 200
 	hostBytes  = 80
 )

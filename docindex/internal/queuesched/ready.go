@@ -8,6 +8,9 @@ func (d *Scheduler) SetDue(id uint32, due, now int64) {
 	if q.due == due {
 		return
 	}
+	if q.due == Never {
+		q.turn = d.moment(now)
+	}
 	q.due = due
 	if q.restored > 0 {
 		d.spread(id, due, now)
@@ -82,6 +85,7 @@ func (d *Scheduler) chosenDelay(q *queue) int64 {
 // Advance moves the queues that may be served by now into the rings, up to a number; more: some are
 // left.
 func (d *Scheduler) Advance(now int64) (more bool) {
+	d.cold.now = now
 	d.hosts.releaseDue(now)
 	d.beginLookups(now)
 	for consumer := range d.wait {

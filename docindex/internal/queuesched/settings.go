@@ -90,13 +90,17 @@ func (d *Scheduler) SetSlotGap(ms int64) { d.hosts.slotGap = ms }
 // RefreshSome refreshes some queues from a number on, and returns the number to continue with, or
 // 0.
 func (d *Scheduler) RefreshSome(from uint32, now int64) uint32 {
-	for id := max(from, 1); id < uint32(d.queues.Cap()); id++ {
+	bound := d.Bound()
+	for id := max(from, 1); id < bound; id++ {
 		if id-from >= maxAdvance {
 			return id
 		}
 		if d.Exists(id) {
 			d.Refresh(id, now)
 		}
+	}
+	if d.cold.of != nil && d.cold.of.Recheck(from < bound, now) {
+		return d.Bound()
 	}
 	return 0
 }

@@ -1,0 +1,149 @@
+package disk
+
+import (
+	"slices"
+
+	"urlserver/docindex/internal/queuesched"
+)
+
+// evictor chooses the queues that leave memory. It looks at queues in memory alone.
+type evictor struct {
+	sched  *queuesched.Scheduler
+	queues *queues
+	budget int64       // bytes that queues in memory may take
+	hand   uint32      // where the search goes on
+	sample []wakePlace // memory of placeToLeave
+}
+
+// queueCost is what a queue takes in memory besides what the scheduler counts: this record, an entry
+// in the index of numbers, and places in heaps.
+const queueCost = 120 + 10 + 2*20
+
+// used returns the bytes that queues in memory take.
+func (e *evictor) used() int64 {
+	return e.sched.BytesInUse() + int64(e.sched.InMemory())*queueCost + e.queues.branches.Bytes()
+}
+
+// isOverfull reports whether the queues in memory take so much more than the budget that a call that
+// writes nothing else evicts some.
+func (e *evictor) isOverfull() bool { return e.used() > e.budget+e.budget/16 }
+
+// mayLeave returns the place of a queue among those that wait; ok: it may leave memory.
+func (e *evictor) mayLeave(id uint32, now int64) (p wakePlace, ok bool) {
+	q := e.queues.at(id)
+	if q.partitions != 0 || e.queues.branches.Of(id) != nil && e.sched.Persist(id).Scheduled > 0 {
+		return p, false
+	}
+	p.no = q.no
+	p.at, ok = e.sched.NeededAt(id, now)
+	return p, ok
+}
+
+const (
+	evictSample = 256    // queues that are looked at to choose which leave
+	evictShare  = 8      // at least one of so many queues leaves of those that are looked at
+	evictLooks  = 20_000 // queues that one choice looks at
+)
+
+// choose calls leave with queues that are to leave memory, if those in memory take more than the
+// budget. changed are queues that were just changed. They come first: of many new queues most need not
+// stay, and they are in the processor's cache.
+func (e *evictor) choose(changed []uint32, now int64, leave func(id uint32, at queuesched.Moment)) {
+	used, live := e.used(), int64(e.sched.InMemory())
+	if used <= e.budget || live == 0 {
+		return
+	}
+	want := int((used-e.budget+e.budget/16)/max(used/live, 1)) + 1
+	least, some := e.placeToLeave(want, now)
+	if !some {
+		return
+	}
+	look := func(id uint32) {
+		if !e.sched.Exists(id) {
+			return
+		}
+		if p, ok := e.mayLeave(id, now); ok && !p.before(least) {
+			leave(id, p.at)
+			want--
+		}
+	}
+	for _, id := range changed {
+		if look(id); e.used() <= e.budget {
+			return
+		}
+	}
+	bound := e.sched.Bound()
+	for looks := min(int(bound), evictShare*want+evictSample, evictLooks); looks > 0 && want > 0; looks-- {
+		if e.hand++; e.hand >= bound {
+			e.hand = 1
+		}
+		look(e.hand)
+	}
+}
+
+// placeToLeave returns from which place on queues leave, from a sample; some: there is such a queue.
+func (e *evictor) placeToLeave(want int, now int64) (least wakePlace, some bool) {
+	e.sample = e.sample[:0]
+	bound := e.sched.Bound()
+	step := max(1, bound/evictSample)
+	for id := 1 + e.hand%step; id < bound; id += step {
+		if !e.sched.Exists(id) {
+			continue
+		}
+		if p, ok := e.mayLeave(id, now); ok {
+			e.sample = append(e.sample, p)
+		}
+	}
+	n := len(e.sample)
+	if n == 0 {
+		return least, false
+	}
+	slices.SortFunc(e.sample, func(a, b wakePlace) int { return b.compare(a) })
+	share := max(want*n/max(e.sched.InMemory(), 1)+1, n/evictShare)
+	return e.sample[min(share, n)-1], true
+}
+
+// writeColdLocked writes the rows of a queue that may be evicted and served at a moment, unless they
+// are so. It returns the moment of its wake row.
+func (s *Store) writeColdLocked(id uint32, at queuesched.Moment, now int64) queuesched.Moment {
+	q := s.queueAt(id)
+	byRule := at > queuesched.MomentOf(max(q.due, now)) && at != queuesched.NoMoment
+	if byRule {
+		at = min(at, queuesched.MomentOf(max(q.due, now+maxWait)))
+	}
+	if q.touched || q.dirtySince != 0 || q.wake != at {
+		s.wakeLocked(id, at, byRule, s.base.Sched.Persist(id).Scheduled, now)
+		s.queueRowLocked(id, true, now)
+		q.touched = false
+	}
+	return at
+}
+
+// evictQueueLocked removes a queue from memory that may be served at a moment.
+func (s *Store) evictQueueLocked(id uint32, at queuesched.Moment, now int64) {
+	q, crawl := s.queueAt(id), s.base.Sched.CrawlNo(id)
+	if at = s.writeColdLocked(id, at, now); at != queuesched.NoMoment {
+		p, place := wakePlace{at, q.no}, s.placeOf(crawl)
+		if p.before(*place) {
+			*place = p
+		}
+		if at < s.base.Sched.WakeOf(crawl) {
+			s.base.Sched.WakeCrawl(crawl, at)
+		}
+	}
+	s.queues.remove(id)
+	s.base.Sched.Evict(id, now)
+}
+
+// trimLocked evicts queues in a commit of its own, where a call has loaded some and writes nothing.
+func (s *Store) trimLocked(now int64) error {
+	if !s.cold.evictor.isOverfull() || s.failed != nil || s.space.check() != nil {
+		return nil
+	}
+	s.txn.clear()
+	if err := s.beginLocked(); err != nil {
+		return err
+	}
+	s.txn.trims = true
+	return s.commitLazilyLocked()
+}

@@ -1,0 +1,114 @@
+package disk
+
+import (
+	"context"
+	"encoding/binary"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"urlserver/docindex"
+	"urlserver/docindex/internal/embedded"
+)
+
+// eachQueue calls do with the numbers on disk of the queues of a scope, in order, without the lock.
+func (s *Store) eachQueue(
+	ctx context.Context, scope docindex.Scope, do func(no uint32) (goOn bool, err error),
+) error {
+	if len(scope.Key) > 0 {
+		no, err := s.findNo(scope)
+		if err == nil && no != 0 {
+			_, err = do(no)
+		}
+		return err
+	}
+	for next := uint32(1); next != 0; {
+		var nos []uint32
+		var err error
+		next, err = s.someQueues(scope.Crawl, next, func(no uint32, _ *queueRecord) { nos = append(nos, no) })
+		if err != nil {
+			return err
+		}
+		for _, no := range nos {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if goOn, err := do(no); err != nil || !goOn {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// findNo returns the number on disk of the queue of a scope with a key, or 0.
+func (s *Store) findNo(scope docindex.Scope) (no uint32, err error) {
+	s.base.Mu.Lock()
+	defer s.base.Mu.Unlock()
+	if err := s.usableLocked(); err != nil {
+		return 0, err
+	}
+	if id := s.base.Sched.Find(scope.Crawl, scope.Key); id != 0 {
+		no = s.queueAt(id).no
+	}
+	return no, s.failed
+}
+
+const maxSome = 10_000 // rows of queues that one call looks at; it holds the lock
+
+// someQueues visits some queues of a crawl in the order of their numbers, from a number on, with the
+// lock held. It returns the number to go on with, or 0.
+func (s *Store) someQueues(
+	crawl []byte, from uint32, visit func(no uint32, q *queueRecord),
+) (next uint32, err error) {
+	s.base.Mu.Lock()
+	defer s.base.Mu.Unlock()
+	if err := s.usableLocked(); err != nil {
+		return 0, err
+	}
+	it, err := s.db.NewIter(&pebble.IterOptions{
+		LowerBound: numberKey(queueRow, from), UpperBound: []byte{queueRow + 1}})
+	if err != nil {
+		return 0, s.failLocked(err)
+	}
+	defer it.Close()
+	left := maxSome
+	for ok := it.First(); ok; ok = it.Next() {
+		value, err := it.ValueAndErr()
+		var q queueRecord
+		if err == nil {
+			q, err = readQueue(value)
+		}
+		if err != nil {
+			return 0, s.failLocked(err)
+		}
+		no := binary.BigEndian.Uint32(it.Key()[1:])
+		if left--; left < 0 {
+			return no, nil
+		}
+		if string(q.crawl) == string(crawl) {
+			visit(no, &q)
+		}
+	}
+	if err := it.Error(); err != nil {
+		return 0, s.failLocked(err)
+	}
+	return 0, nil
+}
+
+// Queues is [docindex.Frontier.Queues].
+func (s *Store) Queues(ctx context.Context, crawl []byte, visit func(key []byte, idle bool) bool) error {
+	return embedded.VisitQueues(ctx, func(from uint32, add func(key []byte, idle bool)) uint32 {
+		next, err := s.someQueues(crawl, from, func(no uint32, q *queueRecord) {
+			now := s.base.Now()
+			idle := q.Scheduled == 0 || q.Blocked > now
+			if id := s.queues.byNumber(no); id != 0 {
+				idle = s.base.Sched.Idle(id, now)
+			}
+			add(q.key, idle)
+		})
+		if err != nil {
+			return 0
+		}
+		return next
+	}, visit)
+}
