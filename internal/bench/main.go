@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-const wholeRun = 20 * time.Minute // far more than all measurements take
+const wholeRun = 90 * time.Minute // far more than all measurements take
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -29,8 +29,9 @@ func main() {
 
 // measurement measures something and returns rows of the table.
 type measurement struct {
-	name string
-	take func(ctx context.Context, b *bench) ([]row, error)
+	name  string
+	take  func(ctx context.Context, b *bench) ([]row, error)
+	apart bool // it takes long, and only -run takes it
 }
 
 func measurements() []measurement {
@@ -46,6 +47,7 @@ func measurements() []measurement {
 		{name: "reserving", take: takeReserving},
 		{name: "waiting", take: takeWaiting},
 		{name: "scaleout", take: takeScaleOut},
+		{name: "scale", take: takeScale, apart: true},
 	}
 }
 
@@ -53,6 +55,7 @@ func measurements() []measurement {
 type bench struct {
 	self     string // path of this program
 	profiles string // folder for profiles; "": none
+	part     int    // "scale" takes one in so many URLs and hosts
 	errs     io.Writer
 }
 
@@ -61,6 +64,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	flags.SetOutput(errs)
 	only := flags.String("run", "", "take only the measurements whose names match this regular `expression`")
 	profiles := flags.String("profile", "", "write profiles of the daemon and the slots into this `folder`")
+	part := flags.Int("part", 1, "let scale take one in so many URLs and hosts")
 	role := flags.String("as", "", "what a child process is; set by bench itself")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -78,7 +82,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, wholeRun)
 	defer cancel()
-	return takeAll(ctx, &bench{self: self, profiles: *profiles, errs: errs}, chosen, out)
+	return takeAll(ctx, &bench{self: self, profiles: *profiles, part: max(1, *part), errs: errs}, chosen, out)
 }
 
 // takeAll runs the chosen measurements and prints the table. If one fails, it prints the rows so
@@ -88,7 +92,7 @@ func takeAll(ctx context.Context, b *bench, chosen *regexp.Regexp, out io.Writer
 		return err
 	}
 	for _, m := range measurements() {
-		if !chosen.MatchString(m.name) {
+		if !chosen.MatchString(m.name) || m.apart && chosen.String() == "" {
 			continue
 		}
 		fmt.Fprintf(b.errs, "measuring %s…\n", m.name)

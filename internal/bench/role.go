@@ -27,6 +27,8 @@ func newPlayer(role string) (player, error) {
 		return &wire{}, nil
 	case "dns":
 		return &names{}, nil
+	case "scaled":
+		return &scaled{}, nil
 	case "broker":
 		return &broker{}, nil
 	}
