@@ -38,7 +38,7 @@ func LoadWith(path string, overrides []Override) (Config, error) {
 }
 
 // Environ returns the values of settings in variables of the environment ("NAME=value").
-// [[rules]], [[crawls]] and [[canonical]] have no variable.
+// Tables are a list in TOML: URLSERVER_RULES=[{hosts = ["a.example"], per_sec = 1}].
 func Environ(environ []string) (overrides []Override) {
 	names := variables()
 	for _, v := range environ {
@@ -63,7 +63,7 @@ func UnknownVariables(environ []string, others ...string) (unknown []string) {
 		}
 		best, least := "", maxSlips+1
 		for _, s := range settings() {
-			if d := distance(name, envName(s.name), least); d < least && !isTables(s.name) {
+			if d := distance(name, envName(s.name), least); d < least {
 				best, least = "; did you mean "+envName(s.name), d
 			}
 		}
@@ -77,9 +77,7 @@ func UnknownVariables(environ []string, others ...string) (unknown []string) {
 func variables() map[string]string {
 	names := map[string]string{}
 	for _, s := range settings() {
-		if !isTables(s.name) {
-			names[envName(s.name)] = s.name
-		}
+		names[envName(s.name)] = s.name
 	}
 	return names
 }
@@ -113,15 +111,21 @@ func (r *reader) override(overrides []Override) {
 // readText sets one setting: by the value as TOML, else as a string, else as a list in TOML or of
 // strings.
 func readText(c *Config, s setting, value string) (err error) {
-	readTOML := func(text string) bool {
+	readTOML := func(text string) (is bool, err error) {
 		var m map[string]any
-		_, wrong := toml.Decode("v = "+text, &m)
-		return wrong == nil && len(m) == 1 && s.read(c, m["v"]) == nil
+		if _, err := toml.Decode("v = "+text, &m); err != nil || len(m) != 1 {
+			return false, nil
+		}
+		return true, s.read(c, m["v"])
 	}
-	if readTOML(value) {
+	is, err := readTOML(value)
+	if is && (err == nil || isTables(s.name)) {
+		return err
+	}
+	if err = s.read(c, value); err == nil {
 		return nil
 	}
-	if err = s.read(c, value); err == nil || readTOML("["+value+"]") {
+	if is, wrong := readTOML("[" + value + "]"); is && wrong == nil {
 		return nil
 	}
 	var list []any

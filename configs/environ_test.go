@@ -101,8 +101,9 @@ func TestSourcesApplied(t *testing.T) {
 // Variables that name no setting are found, with what they were meant to be.
 func TestUnknownVariables(t *testing.T) {
 	got := UnknownVariables([]string{"URLSERVER_DOCINDEX_KIN=disk", "URLSERVER_AT=x", "URLSERVER_RULES=[]",
-		"URLSERVER_QUEUE_LEN=7", "PATH=/bin", "URLSERVER_SERVICE_HOST=10.0.0.1"}, "URLSERVER_AT")
-	want := []string{"URLSERVER_DOCINDEX_KIN; did you mean URLSERVER_DOCINDEX_KIND", "URLSERVER_RULES",
+		"URLSERVER_RULE=[]", "URLSERVER_QUEUE_LEN=7", "PATH=/bin", "URLSERVER_SERVICE_HOST=10.0.0.1"}, "URLSERVER_AT")
+	want := []string{"URLSERVER_DOCINDEX_KIN; did you mean URLSERVER_DOCINDEX_KIND",
+		"URLSERVER_RULE; did you mean URLSERVER_RULES",
 		"URLSERVER_SERVICE_HOST"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q; want %q", got, want)
@@ -127,6 +128,38 @@ func TestEnvironmentMistakes(t *testing.T) {
 	}
 	if strings.Contains(err.Error(), "sec ret") {
 		t.Errorf("a token shows: %v", err)
+	}
+}
+
+// Tables of the environment replace those of the file, and a mistake in them names the variable.
+func TestEnvironmentTables(t *testing.T) {
+	file := "[[rules]]\nhosts = [\"file.example\"]\nper_sec = 1\n[[crawls]]\nid = \"file\"\n"
+	c, err := loadEnv(t, file,
+		`URLSERVER_RULES=[{hosts = ["a.example"], per_sec = 0.5}, {hosts = ["b.example"], block = true}]`,
+		`URLSERVER_CRAWLS=[{id = "news", domains = ["a.example"], max_depth = 3}]`,
+		`URLSERVER_CANONICAL=[{hosts = ["*"], drop = ["utm_*"]}]`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Rules) != 2 || c.Rules[0].PerSec != 0.5 || !c.Rules[1].Block {
+		t.Errorf("rules: %+v; want those of the environment alone", c.Rules)
+	}
+	if len(c.Crawls) != 1 || c.Crawls[0].ID != "news" || len(c.Canonical) != 1 {
+		t.Errorf("crawls: %+v, canonical: %+v; want one each, of the environment", c.Crawls, c.Canonical)
+	}
+	for _, one := range c.Shown() {
+		if isTables(one.Name) && one.Source != FromEnvironment {
+			t.Errorf("%s is from %v; want the environment", one.Name, one.Source)
+		}
+	}
+	for text, want := range map[string]string{
+		`URLSERVER_RULES=[{hosts = ["a.example"], per_sec = -1}]`: "URLSERVER_RULES: rule 1",
+		`URLSERVER_RULES=a.example`:                               "URLSERVER_RULES: ",
+		`URLSERVER_CRAWLS=[{name = "news"}]`:                      "URLSERVER_CRAWLS: crawl 1",
+	} {
+		if _, err := loadEnv(t, "", text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %q", text, err, want)
+		}
 	}
 }
 
