@@ -47,7 +47,7 @@ check: ## formatting, vet, staticcheck, tidiness, layers, race detector
 	go vet -tags faults ./...
 	go run $(STATICCHECK) ./...
 	go mod tidy -diff
-	CGO_ENABLED=1 go test -race -short -timeout 40m -skip '^($(ONE_BY_ONE))$$' $$(go list ./... | grep -vE '/($(SERIAL))$$')
+	CGO_ENABLED=1 go test -race -short -p 3 -timeout 40m -skip '^($(ONE_BY_ONE))$$' $$(go list ./... | grep -vE '^urlserver$$|/($(SERIAL))$$')
 
 house: ## count what makes the code easy or hard to read: folders, fields, methods, long lines, words
 	@go test . -run 'TestHouse$$' -v -count=1 | grep -v '^=== '
