@@ -142,6 +142,11 @@ func (k *keys) GetMany(ctx context.Context, list []string) (values [][]byte, err
 	}
 	err = k.call(ctx, func(ctx context.Context, c *rawkv.Client) error {
 		values, err = c.BatchGet(ctx, full)
+		for i, value := range values {
+			if len(value) == 0 { // the client returns an empty value for a key that has none
+				values[i] = nil
+			}
+		}
 		return err
 	})
 	return values, err
