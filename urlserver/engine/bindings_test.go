@@ -149,6 +149,32 @@ func TestBindingThatEndsKeepsTheLease(t *testing.T) {
 	}
 }
 
+// TestHeldHostGoesOn: a host that waits in its group for an answer is sent nothing while the reservation
+// does not answer, and goes on when it does.
+func TestHeldHostGoesOn(t *testing.T) {
+	b := newBinder(t)
+	b.give()
+	b.reserve(true)
+	b.fetch()
+	b.give()
+	b.e.leases.bindings.byHost.At(1).at -= bindLeases * lease
+	for range 3 {
+		b.e.Advance(b.e.now+2*leaseRetry, time.Time{})
+		b.e.Step(nil)
+		if b.e.Out.Leases == nil {
+			t.Fatal("the reservation is not asked again")
+		}
+		b.reserve(false)
+		if out := b.e.Output(b.spider, nil); out != nil {
+			t.Fatalf("%q is sent while the reservation does not answer", out)
+		}
+	}
+	b.e.Advance(b.e.now+2*leaseRetry, time.Time{})
+	b.e.Step(nil)
+	b.reserve(true)
+	b.fetch()
+}
+
 // TestHostIsBoundOnce however many of its documents come before the answer.
 func TestHostIsBoundOnce(t *testing.T) {
 	b := newBinder(t)

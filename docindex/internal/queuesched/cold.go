@@ -155,15 +155,10 @@ func (d *Scheduler) Load(crawl uint32, key []byte, k Persisted, due int64, turn 
 	if turn.MS() <= now {
 		q.turn = turn
 	}
-	q.served, q.delay, q.blocked, q.limit = k.Served, k.Delay, k.Blocked, k.Limit
-	q.count[Scheduled], q.count[Completed] = k.Scheduled, k.Completed
+	d.fill(q, k)
 	if q.active() {
 		q.due = due
 		d.countActive(q, true)
-	}
-	if q.flags&anyHost == 0 {
-		h := d.hosts.at(q.host)
-		h.frontierLast = max(h.frontierLast, k.Served[FrontierConsumer])
 	}
 	d.Refresh(id, now)
 	return id
@@ -190,12 +185,7 @@ func (d *Scheduler) CountLaterOf(crawl uint32, due, now int64, n uint64) {
 
 // Evict removes a queue from memory. The counts keep it. NeededAt has allowed it.
 func (d *Scheduler) Evict(id uint32, now int64) {
-	q := d.queues.At(id)
-	d.leave(id, SlotConsumer)
-	d.leave(id, FrontierConsumer)
-	d.wait[SlotConsumer].Remove(id)
-	d.wait[FrontierConsumer].Remove(id)
-	d.byKey.Remove(d.hash(q.crawl, d.names.Bytes(q.key, int(q.keyLen))), id)
+	d.unlist(id)
 	d.leaveDomain(id, true)
 	d.Free(id, now)
 }

@@ -19,6 +19,16 @@ func (d *Scheduler) Persist(id uint32) Persisted {
 	}
 }
 
+// fill sets what was kept of a queue, and what the queue's host inherits of it.
+func (d *Scheduler) fill(q *queue, k Persisted) {
+	q.served, q.delay, q.blocked, q.limit = k.Served, k.Delay, k.Blocked, k.Limit
+	q.count[Scheduled], q.count[Completed] = k.Scheduled, k.Completed
+	if q.flags&anyHost == 0 {
+		h := d.hosts.at(q.host)
+		h.frontierLast = max(h.frontierLast, k.Served[FrontierConsumer])
+	}
+}
+
 // Restore adds a queue of which nothing is in transit. Its scheduled URLs count as due.
 func (d *Scheduler) Restore(crawl, key []byte, k Persisted, now int64) uint32 {
 	host := key
@@ -27,8 +37,7 @@ func (d *Scheduler) Restore(crawl, key []byte, k Persisted, now int64) uint32 {
 	}
 	id := d.Open(crawl, key, host, now)
 	q := d.queues.At(id)
-	q.served, q.delay, q.blocked, q.limit = k.Served, k.Delay, k.Blocked, k.Limit
-	q.count[Scheduled], q.count[Completed] = k.Scheduled, k.Completed
+	d.fill(q, k)
 	q.restored = k.Scheduled
 	for _, sum := range []*Counts{&d.total, &d.crawls[q.crawl].total} {
 		sum.URLs[Scheduled] += uint64(k.Scheduled)
@@ -40,10 +49,6 @@ func (d *Scheduler) Restore(crawl, key []byte, k Persisted, now int64) uint32 {
 	if q.active() {
 		q.due = 0
 		d.countActive(q, true)
-	}
-	if q.flags&anyHost == 0 {
-		h := d.hosts.at(q.host)
-		h.frontierLast = max(h.frontierLast, k.Served[FrontierConsumer])
 	}
 	d.Refresh(id, now)
 	return id

@@ -300,14 +300,20 @@ func (d *Scheduler) addQueue(c uint32, key []byte) uint32 {
 	return id
 }
 
-// Drop removes a queue. Its URLs are no longer counted. The store removes them and then calls Free.
-func (d *Scheduler) Drop(id uint32) {
+// unlist takes a queue out of all orders, and out of those that are found by key.
+func (d *Scheduler) unlist(id uint32) {
 	q := d.queues.At(id)
 	d.leave(id, SlotConsumer)
 	d.leave(id, FrontierConsumer)
 	d.wait[SlotConsumer].Remove(id)
 	d.wait[FrontierConsumer].Remove(id)
 	d.byKey.Remove(d.hash(q.crawl, d.names.Bytes(q.key, int(q.keyLen))), id)
+}
+
+// Drop removes a queue. Its URLs are no longer counted. The store removes them and then calls Free.
+func (d *Scheduler) Drop(id uint32) {
+	q := d.queues.At(id)
+	d.unlist(id)
 	d.stopServing(q)
 	q.flags |= gone
 	q.due = Never
