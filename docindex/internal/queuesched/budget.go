@@ -40,12 +40,12 @@ type overrun struct {
 // overruns has the domains of a crawl that have overrun their budget, or of which the slots have
 // enough.
 type overruns struct {
-	list   []overrun // by number, from 1 on
-	unused []uint32
-	turns  [2]timeheap.Heap // those with queues in their ring and a round, by pages of the crawl at their turn
-	waits  [2]timeheap.Heap // likewise those that wait, by pages of the crawl at their next round
-	sated  timeheap.Heap    // those of which the slots have enough, by pages at their next round, or Never
-	queues [2]int           // in all the rings
+	list     []overrun // by number, from 1 on
+	unused   []uint32
+	turns    [2]timeheap.Heap // those with queues in their ring and a round, by pages of the crawl at their turn
+	waits    [2]timeheap.Heap // likewise those that wait, by pages of the crawl at their next round
+	supplied timeheap.Heap    // those of which the slots have enough, by pages at their next round, or Never
+	queues   [2]int           // in all the rings
 }
 
 // SetBudget sets how many pages a domain has in a round; 0: any number. With another budget than
@@ -224,12 +224,12 @@ func (d *Scheduler) orderOverrun(c *crawl, no uint32) {
 		case o.queues[consumer] == 0:
 			to = nil
 		case Consumer(consumer) == SlotConsumer && d.enough(c, d.domains.at(o.domain)):
-			if to = &all.sated; o.next <= c.pages {
+			if to = &all.supplied; o.next <= c.pages {
 				turn = Never
 			}
 		}
-		for _, other := range []*timeheap.Heap{turns, waits, &all.sated} {
-			if other != to && (other != &all.sated || Consumer(consumer) == SlotConsumer) {
+		for _, other := range []*timeheap.Heap{turns, waits, &all.supplied} {
+			if other != to && (other != &all.supplied || Consumer(consumer) == SlotConsumer) {
 				other.Remove(no)
 			}
 		}
@@ -239,11 +239,11 @@ func (d *Scheduler) orderOverrun(c *crawl, no uint32) {
 	}
 }
 
-// orderSated puts domains of which the slots have enough while they wait where their next turn is, when
+// orderSupplied puts domains of which the slots have enough while they wait where their next turn is, when
 // they wait no longer.
-func (d *Scheduler) orderSated(c *crawl) {
+func (d *Scheduler) orderSupplied(c *crawl) {
 	for c.overruns != nil {
-		no, next, ok := c.overruns.sated.Min()
+		no, next, ok := c.overruns.supplied.Min()
 		if !ok || uint64(next) > c.pages {
 			return
 		}
@@ -251,13 +251,13 @@ func (d *Scheduler) orderSated(c *crawl) {
 	}
 }
 
-// firstSated returns the first queue of the domain whose turn is next among those of which the slots
+// firstSupplied returns the first queue of the domain whose turn is next among those of which the slots
 // have enough; 0: there is none.
-func (c *crawl) firstSated() uint32 {
+func (c *crawl) firstSupplied() uint32 {
 	if c.overruns == nil {
 		return 0
 	}
-	no, _, ok := c.overruns.sated.Min()
+	no, _, ok := c.overruns.supplied.Min()
 	if !ok {
 		return 0
 	}

@@ -226,7 +226,7 @@ func (d *Scheduler) NextForSlots(consumer Consumer) uint32 {
 		id := d.nextOfCrawl(crawl, consumer)
 		if id == 0 {
 			d.turns[SlotConsumer].end(crawl)
-			d.sated = append(d.sated, crawl)
+			d.supplied = append(d.supplied, crawl)
 			continue
 		}
 		q := d.queues.At(id)
@@ -241,7 +241,7 @@ func (d *Scheduler) NextForSlots(consumer Consumer) uint32 {
 // domain of which this daemon's slots have enough, those of other daemons may take more.
 func (d *Scheduler) nextOfCrawl(crawl uint32, consumer Consumer) uint32 {
 	c := &d.crawls[crawl]
-	d.orderSated(c)
+	d.orderSupplied(c)
 	if id, _ := c.firstOverrun(SlotConsumer, true); id != 0 {
 		return id
 	}
@@ -261,7 +261,7 @@ func (d *Scheduler) nextOfCrawl(crawl uint32, consumer Consumer) uint32 {
 	}
 	id, _ := c.firstOverrun(SlotConsumer, false)
 	if id == 0 && consumer == RemoteConsumer {
-		id = c.firstSated()
+		id = c.firstSupplied()
 	}
 	return id
 }
@@ -293,10 +293,10 @@ func (d *Scheduler) EndRound(now int64) {
 		}
 	}
 	d.skipped = d.skipped[:0]
-	for _, crawl := range d.sated {
+	for _, crawl := range d.supplied {
 		if c := &d.crawls[crawl]; c.rings[SlotConsumer].count > 0 {
 			d.turns[SlotConsumer].order.Set(crawl+1, time.Duration(c.pass[SlotConsumer]))
 		}
 	}
-	d.sated = d.sated[:0]
+	d.supplied = d.supplied[:0]
 }

@@ -126,7 +126,7 @@ type Scheduler struct {
 	skipped    []uint32
 	passedOver []uint32 // crawls; see nextForAnyCrawl
 	aside      []aside  // see nextOverrun
-	sated      []uint32 // crawls of which the slots have enough, in this round
+	supplied   []uint32 // crawls of which the slots have enough, in this round
 	reservable int      // queues with that flag
 	ahead      Ahead
 	room       bool // see TakeRoom
