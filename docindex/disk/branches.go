@@ -12,30 +12,30 @@ import (
 // The place of a document says its branch. Of each branch the cursor is in memory: documents up to
 // it were handed out. If one comes back, the cursor goes back before it.
 
-// openDocsLocked tells package shapes how many documents of a queue are open.
-func (s *Store) openDocsLocked(queue uint32) (scheduled, inTransit uint64) {
-	n := s.base.Sched.QueueTotal(queue).URLs
+// openDocs tells package shapes how many documents of a queue are open.
+func (x *queueTable) openDocs(queue uint32) (scheduled, inTransit uint64) {
+	n := x.sched.QueueTotal(queue).URLs
 	return n[queuesched.Scheduled], n[queuesched.InTransit]
 }
 
-// tableLocked returns the branches of a queue, or nil if it has none. When a queue is looked at
+// branchesOf returns the branches of a queue, or nil if it has none. When a queue is looked at
 // first after the store was opened, it reads from the rows which branches there are.
-func (s *Store) tableLocked(queue uint32) (*shapes.Table[place], error) {
-	q := s.queueAt(queue)
+func (x *queueTable) branchesOf(queue uint32) (*shapes.Table[place], error) {
+	q := x.at(queue)
 	if q.cursor == (place{}) {
-		if err := s.readBranchesLocked(queue, q.no); err != nil {
-			return nil, s.failLocked(err)
+		if err := x.readBranches(queue, q.no); err != nil {
+			return nil, x.db.fail(err)
 		}
-		if q.cursor = plainPlace; s.queues.branches.Of(queue) != nil {
-			s.base.Sched.SetBranched(queue, s.base.Now())
+		if q.cursor = plainPlace; x.branches.Of(queue) != nil {
+			x.sched.SetBranched(queue, x.now())
 		}
 	}
-	return s.queues.branches.Of(queue), nil
+	return x.branches.Of(queue), nil
 }
 
-// readBranchesLocked reads the first row of each branch of a queue: its URL has the branch's shape.
-func (s *Store) readBranchesLocked(queue, no uint32) (err error) {
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: numberKey(planRow, no),
+// readBranches reads the first row of each branch of a queue: its URL has the branch's shape.
+func (x *queueTable) readBranches(queue, no uint32) (err error) {
+	it, err := x.db.NewIter(&pebble.IterOptions{LowerBound: numberKey(planRow, no),
 		UpperBound: planKey(nil, no, &plainPlace)})
 	if err != nil {
 		return err
@@ -55,48 +55,48 @@ func (s *Store) readBranchesLocked(queue, no uint32) (err error) {
 			return errRow
 		}
 		at := place(it.Key()[planKeyLen-placeLen:])
-		s.branchOf(queue, at.branch(), shapes.Of(body.url))
+		x.restoreBranch(queue, at.branch(), shapes.Of(body.url))
 		next := newBranchPlace(at.branch()+1, 0)
 		more = it.SeekGE(planKey(nil, no, &next))
 	}
 	return it.Error()
 }
 
-// branchOf makes a number that of the branch for a shape in a queue, which may have something.
-func (s *Store) branchOf(queue, no uint32, shape shapes.Shape) {
-	t := s.queues.branches.Of(queue)
+// restoreBranch makes a number that of the branch for a shape in a queue, which may have something.
+func (x *queueTable) restoreBranch(queue, no uint32, shape shapes.Shape) {
+	t := x.branches.Of(queue)
 	if t == nil {
-		t = s.queues.branches.Make(queue)
+		t = x.branches.Make(queue)
 	}
 	t.Restore(no, shape)
 	t.Mark(no, true)
 }
 
-// enterBranchLocked returns the branch of a place, or 0, for a new document.
-func (s *Store) enterBranchLocked(
+// enterBranch returns the branch of a place, or 0, for a new document.
+func (x *queueTable) enterBranch(
 	queue uint32, p *docindex.Put, host []byte, now int64,
 ) (branch uint32, err error) {
 	if len(p.Page) == 0 {
 		return 0, nil
 	}
-	if _, err := s.tableLocked(queue); err != nil {
+	if _, err := x.branchesOf(queue); err != nil {
 		return 0, err
 	}
-	branch, _ = s.queues.branches.Enter(queue, p, host, s.openDocsLocked)
+	branch, _ = x.branches.Enter(queue, p, host, x.openDocs)
 	if branch != 0 {
-		s.base.Sched.SetBranched(queue, now)
+		x.sched.SetBranched(queue, now)
 	}
 	return branch, nil
 }
 
-// enqueueInBranchLocked makes sure that the store reads a place in a branch.
-func (s *Store) enqueueInBranchLocked(queue uint32, p *place) {
-	if s.queueAt(queue).cursor == (place{}) {
-		return // tableLocked will read it from the rows
+// enqueueInBranch makes sure that the store reads a place in a branch.
+func (x *queueTable) enqueueInBranch(queue uint32, p *place) {
+	if x.at(queue).cursor == (place{}) {
+		return // branchesOf will read it from the rows
 	}
-	t := s.queues.branches.Of(queue)
+	t := x.branches.Of(queue)
 	if t == nil {
-		t = s.queues.branches.Make(queue)
+		t = x.branches.Make(queue)
 	}
 	t.Reach(p.branch())
 	if c := t.Of(p.branch()); !c.before(p) {
@@ -147,7 +147,7 @@ func (w *queueIterator) anyBranch() bool {
 
 // forget notes that a branch has nothing, if so.
 func (w *queueIterator) forget() {
-	if w.s.failed == nil && !w.skipped && w.skippedDue == queuesched.Never {
+	if w.docs.db.failed == nil && !w.skipped && w.skippedDue == queuesched.Never {
 		w.table.Mark(w.branch, false)
 	}
 }
@@ -162,7 +162,7 @@ func (w *queueIterator) ofBranch(no uint32) *queueIterator {
 	if l.branch == no && l.id == w.id {
 		return l
 	}
-	if l.open(w.s, w.id) != nil {
+	if l.open(w.docs, w.id) != nil {
 		return nil
 	}
 	l.table, l.branch, l.cursor = w.table, no, w.table.Of(no)

@@ -39,7 +39,7 @@ func (s *Store) Serve(ctx context.Context, r docindex.Request, give func(*docind
 		v.bytes = 0
 		b, no, more, err := s.serveSome(&v)
 		if err == nil && v.Out.Len() > 0 {
-			err = s.waitSync(b, no)
+			err = s.db.waitSync(b, no)
 		}
 		return more, err
 	}, give)
@@ -50,7 +50,7 @@ func (s *Store) endServing(v *serving) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
 	if id := v.Cursor.Queue; id != 0 {
-		s.base.Sched.Release(&v.Cursor, s.queueAt(id).due, s.base.Now(), s.base.NowUp())
+		s.base.Sched.Release(&v.Cursor, s.queues.at(id).due, s.base.Now(), s.base.NowUp())
 	}
 }
 
@@ -61,7 +61,7 @@ func (s *Store) serveSome(v *serving) (b *pebble.Batch, no uint64, more bool, er
 	if s.base.Inactive {
 		return nil, 0, false, nil
 	}
-	if err := s.beginLocked(); err != nil {
+	if err := s.txn.begin(); err != nil {
 		return nil, 0, false, err
 	}
 	now := s.base.Now()
@@ -69,17 +69,17 @@ func (s *Store) serveSome(v *serving) (b *pebble.Batch, no uint64, more bool, er
 	v.leaseBatch = binary.AppendVarint(v.leaseBatch[:0], v.until)
 	more = s.portionLocked(v, now)
 	if err := v.iter.close(); err != nil {
-		return nil, 0, false, s.abortLocked(err)
+		return nil, 0, false, s.txn.abort(err)
 	}
-	if s.failed != nil {
-		return nil, 0, false, s.abortLocked(s.failed)
+	if s.db.failed != nil {
+		return nil, 0, false, s.txn.abort(s.db.failed)
 	}
 	s.base.PortionDoneLocked(&v.Serving, more)
 	if v.Out.Len() > 0 {
-		s.txn.b.Set(countKey(leaseBatchRow, s.journal.no+1), v.leaseBatch, nil)
+		s.txn.b.Set(countKey(leaseBatchRow, s.queues.journal.no+1), v.leaseBatch, nil)
 	}
-	b, err = s.commitLocked()
-	return b, s.journal.no, more, err
+	b, err = s.txn.commit()
+	return b, s.queues.journal.no, more, err
 }
 
 func (s *Store) portionLocked(v *serving, now int64) (more bool) {
@@ -87,7 +87,7 @@ func (s *Store) portionLocked(v *serving, now int64) (more bool) {
 		if !s.base.Sched.Next(&v.Cursor, now) {
 			return false
 		}
-		if err := s.iterateLocked(&v.iter, v.Cursor.Queue); err != nil {
+		if err := s.docs.iterate(&v.iter, v.Cursor.Queue); err != nil {
 			return false
 		}
 		if s.fillLocked(v, now) {
@@ -114,10 +114,10 @@ func (s *Store) fillLocked(v *serving, now int64) (full bool) {
 		v.bytes += len(w.plan.url) + len(w.plan.packed)
 		v.leaseBatch = append(binary.BigEndian.AppendUint32(v.leaseBatch, w.q.no), w.at[:]...)
 		t := w.departure(queuesched.FrontierConsumer)
-		t.leaseBatch = s.journal.no + 1
+		t.leaseBatch = s.queues.journal.no + 1
 		s.dispatchLocked(t, v.until, now)
 		w.took()
-		s.markDirty(queue).served[queuesched.FrontierConsumer] = true
+		s.queues.markDirty(queue).served[queuesched.FrontierConsumer] = true
 		v.Cursor.Gave = true
 	}
 	return false
@@ -132,13 +132,13 @@ func (s *Store) Answered(ctx context.Context, all []docindex.HostAnswer) error {
 	if b == nil {
 		return err
 	}
-	return s.waitSync(b, no)
+	return s.db.waitSync(b, no)
 }
 
 func (s *Store) answered(all []docindex.HostAnswer) (b *pebble.Batch, no uint64, err error) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
-	if err := s.beginLocked(); err != nil {
+	if err := s.txn.begin(); err != nil {
 		return nil, 0, err
 	}
 	now := s.base.Now()
@@ -146,9 +146,9 @@ func (s *Store) answered(all []docindex.HostAnswer) (b *pebble.Batch, no uint64,
 		_, _, was := s.base.Sched.HostPause(all[i].Host)
 		until := s.base.Sched.Answered(&all[i], now)
 		if _, gap, backoff := s.base.Sched.HostPause(all[i].Host); until > now || backoff != was {
-			s.keepPauseLocked(all[i].Host, max(until, now), gap, backoff, s.journal.no+1)
+			s.queues.cold.keepPause(all[i].Host, max(until, now), gap, backoff, s.queues.journal.no+1)
 		}
 	}
-	b, err = s.commitLocked()
-	return b, s.journal.no, err
+	b, err = s.txn.commit()
+	return b, s.queues.journal.no, err
 }

@@ -20,8 +20,13 @@ import (
 // moment in the row is not later than its first document is due, so the rows find all queues after a
 // crash, too: what the journal has of a queue beyond its row is loaded by Open.
 
-// coldQueues is what a store knows of the queues that are not in memory.
+// coldQueues is what a store knows of the queues that are not in memory. It is a [queuesched.Cold].
 type coldQueues struct {
+	table *queueTable
+	db    *database
+	txn   *txn
+	sched *queuesched.Scheduler
+
 	evictor   evictor
 	opened    uint64 // the last commit before Open
 	openedAt  int64
@@ -34,34 +39,30 @@ type coldQueues struct {
 	upgrades  bool // an older version wrote the rows
 }
 
-// cold is a Store as [queuesched.Cold].
-type cold Store
-
 // FindQueue is [queuesched.Cold.FindQueue].
-func (c *cold) FindQueue(crawl uint32, key []byte) uint32 {
-	s := (*Store)(c)
-	if s.failed != nil {
+func (c *coldQueues) FindQueue(crawl uint32, key []byte) uint32 {
+	if c.db.failed != nil {
 		return 0
 	}
-	id, err := s.findQueueLocked(crawl, key)
+	id, err := c.find(crawl, key)
 	if err != nil {
-		s.failLocked(err)
+		c.db.fail(err)
 		return 0
 	}
 	return id
 }
 
-func (s *Store) findQueueLocked(crawl uint32, key []byte) (id uint32, err error) {
-	text, _ := s.base.Sched.CrawlAt(crawl)
-	n := s.namer.keyName([]byte(text), key)
-	return s.queueNamed(&n)
+func (c *coldQueues) find(crawl uint32, key []byte) (id uint32, err error) {
+	text, _ := c.sched.CrawlAt(crawl)
+	n := c.table.namer.keyName([]byte(text), key)
+	return c.named(&n)
 }
 
-// queueNamed is queueOf for the name that docNamer.keyName returns.
-func (s *Store) queueNamed(n *name) (id uint32, err error) {
-	row, err := s.rowLocked(n)
-	if s.txn.b == nil { // a later txn must not read what this one has seen
-		s.txn.closeReads()
+// named is queueOf for the name that docNamer.keyName returns.
+func (c *coldQueues) named(n *name) (id uint32, err error) {
+	row, err := c.txn.row(n)
+	if c.txn.b == nil { // a later txn must not read what this one has seen
+		c.txn.closeReads()
 	}
 	if err != nil || row == nil {
 		return 0, err
@@ -69,16 +70,16 @@ func (s *Store) queueNamed(n *name) (id uint32, err error) {
 	if len(row) != 4 {
 		return 0, errRow
 	}
-	return s.queueOf(binary.BigEndian.Uint32(row))
+	return c.load(binary.BigEndian.Uint32(row))
 }
 
-// queueOf returns the scheduler's number of the queue with a number on disk, which it loads; 0: there
+// load returns the scheduler's number of the queue with a number on disk, which it loads; 0: there
 // is none.
-func (s *Store) queueOf(no uint32) (id uint32, err error) {
-	if id = s.queues.byNumber(no); id != 0 {
+func (c *coldQueues) load(no uint32) (id uint32, err error) {
+	if id = c.table.byNumber(no); id != 0 {
 		return id, nil
 	}
-	row, err := s.get(numberKey(queueRow, no))
+	row, err := c.db.get(numberKey(queueRow, no))
 	if err != nil || row == nil {
 		return 0, err
 	}
@@ -86,18 +87,18 @@ func (s *Store) queueOf(no uint32) (id uint32, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return s.loadQueueLocked(no, &q, s.base.Now())
+	return c.loadRow(no, &q, c.table.now())
 }
 
-// loadQueueLocked adds a cold queue to those in memory.
-func (s *Store) loadQueueLocked(no uint32, q *queueRecord, now int64) (id uint32, err error) {
-	crawl, ok := s.base.Sched.FindCrawl(q.crawl)
+// loadRow adds a cold queue to those in memory.
+func (c *coldQueues) loadRow(no uint32, q *queueRecord, now int64) (id uint32, err error) {
+	crawl, ok := c.sched.FindCrawl(q.crawl)
 	if !ok {
 		return 0, errRow
 	}
-	earlier := q.asOf <= s.cold.opened
+	earlier := q.asOf <= c.opened
 	if earlier { // the slots may have requested its host until the process ended
-		q.Served[queuesched.SlotConsumer] = max(q.Served[queuesched.SlotConsumer], s.cold.served)
+		q.Served[queuesched.SlotConsumer] = max(q.Served[queuesched.SlotConsumer], c.served)
 	}
 	for consumer := range q.Served {
 		q.Served[consumer] = min(q.Served[consumer], now) // the clock may have been set back
@@ -107,39 +108,38 @@ func (s *Store) loadQueueLocked(no uint32, q *queueRecord, now int64) (id uint32
 	if q.Scheduled == 0 {
 		one.due, one.cursor = queuesched.Never, lastPlace
 	}
-	id = s.base.Sched.Load(crawl, q.key, q.Persisted, one.due, q.wake, now)
-	s.queues.add(id, one)
+	id = c.sched.Load(crawl, q.key, q.Persisted, one.due, q.wake, now)
+	c.table.add(id, one)
 	if earlier && q.Scheduled > 0 {
-		s.base.Sched.CountsAt(id, s.cold.counting.of(crawl, wakePlace{q.wake, no}), now)
+		c.sched.CountsAt(id, c.counting.of(crawl, wakePlace{q.wake, no}), now)
 	}
 	return id, nil
 }
 
 // LoadQueues is [queuesched.Cold.LoadQueues].
-func (c *cold) LoadQueues(crawl uint32, n int, until int64) (loaded int) {
-	s := (*Store)(c)
-	if s.failed != nil {
+func (c *coldQueues) LoadQueues(crawl uint32, n int, until int64) (loaded int) {
+	if c.db.failed != nil {
 		return 0
 	}
-	loaded, err := s.loadQueuesLocked(crawl, n, until)
+	loaded, err := c.loadSome(crawl, n, until)
 	if err != nil {
-		s.failLocked(err)
+		c.db.fail(err)
 	}
 	return loaded
 }
 
-// loadQueuesLocked loads queues of a crawl in the order of their wake rows.
-func (s *Store) loadQueuesLocked(crawl uint32, n int, until int64) (loaded int, err error) {
-	now := s.base.Now()
-	place := s.placeOf(crawl)
-	it, err := s.db.NewIter(&pebble.IterOptions{
+// loadSome loads queues of a crawl in the order of their wake rows.
+func (c *coldQueues) loadSome(crawl uint32, n int, until int64) (loaded int, err error) {
+	now := c.table.now()
+	place := c.placeOf(crawl)
+	it, err := c.db.NewIter(&pebble.IterOptions{
 		LowerBound: wakeKey(nil, crawl, *place), UpperBound: numberEnd(wakeRow, crawl)})
 	if err != nil {
 		return 0, err
 	}
 	defer it.Close()
 	next := queuesched.NoMoment
-	rows := queueRows{s: s}
+	rows := queueRows{db: c.db}
 	defer rows.close()
 	for ok := it.First(); ok; ok = it.Next() {
 		_, p, err := readWakeKey(it.Key())
@@ -151,7 +151,7 @@ func (s *Store) loadQueuesLocked(crawl uint32, n int, until int64) (loaded int, 
 			break
 		}
 		next, *place = queuesched.NoMoment, wakePlace{p.at, p.no + 1}
-		if s.queues.byNumber(p.no) != 0 {
+		if c.table.byNumber(p.no) != 0 {
 			continue
 		}
 		q, err := rows.read(p.no)
@@ -161,18 +161,18 @@ func (s *Store) loadQueuesLocked(crawl uint32, n int, until int64) (loaded int, 
 		if q == nil || q.wake != p.at {
 			continue // it has another row
 		}
-		if _, err := s.loadQueueLocked(p.no, q, now); err != nil {
+		if _, err := c.loadRow(p.no, q, now); err != nil {
 			return loaded, err
 		}
 		loaded++
 	}
-	s.base.Sched.WakeCrawl(crawl, next)
+	c.sched.WakeCrawl(crawl, next)
 	return loaded, it.Error()
 }
 
 // queueRows reads rows of queues by number.
 type queueRows struct {
-	s  *Store
+	db *database
 	it *pebble.Iterator
 	q  queueRecord
 }
@@ -180,7 +180,7 @@ type queueRows struct {
 // read returns the row of a queue, or nil if there is none. It is valid until the next read.
 func (r *queueRows) read(no uint32) (q *queueRecord, err error) {
 	if r.it == nil {
-		if r.it, err = r.s.db.NewIter(&pebble.IterOptions{
+		if r.it, err = r.db.NewIter(&pebble.IterOptions{
 			LowerBound: []byte{queueRow}, UpperBound: []byte{queueRow + 1}}); err != nil {
 			return nil, err
 		}
@@ -203,10 +203,33 @@ func (r *queueRows) close() {
 
 // HasRoom is [queuesched.Cold.HasRoom]. Beside queues with documents in transit, which stay in
 // memory, there is always room for a few.
-func (c *cold) HasRoom() bool {
-	s := (*Store)(c)
-	used := s.cold.evictor.used()
-	return used < s.cold.evictor.budget || used-int64(s.transits.length())*1000 < fewQueues
+func (c *coldQueues) HasRoom() bool {
+	used := c.evictor.used()
+	return used < c.evictor.budget ||
+		used-int64(c.sched.Total().URLs[queuesched.InTransit])*1000 < fewQueues
 }
 
 const fewQueues = 64 << 10 // bytes
+
+// open prepares for queues that are not in memory.
+func (c *coldQueues) open(now, served int64) error {
+	memory := c.db.cfg.Memory
+	if memory == 0 {
+		memory = DefaultMemory
+	}
+	c.evictor = evictor{sched: c.sched, queues: &c.table.queues,
+		budget: memory / 3 * 2} // the garbage collector takes the rest
+	c.totals = map[uint32]struct{}{}
+	c.openedAt, c.served = now, served
+	c.sched.KeepCold(c)
+	it, err := c.db.NewIter(&pebble.IterOptions{LowerBound: []byte{pauseRow}, UpperBound: []byte{queueRow + 1}})
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	c.hasPauses = it.First() && it.Key()[0] == pauseRow
+	if it.Last() && it.Key()[0] == queueRow && len(it.Key()) == 1+4 {
+		c.table.globals.queueNo = binary.BigEndian.Uint32(it.Key()[1:])
+	}
+	return it.Error()
+}

@@ -19,17 +19,17 @@ func TestUnreadableQueue(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { s.Close() })
-		n := s.namer.keyName(nil, []byte("a.test"))
+		n := s.docs.namer.keyName(nil, []byte("a.test"))
 		if err := s.db.Set(n.docKey(nil), []byte("bad"), pebble.Sync); err != nil {
 			t.Fatal(err)
 		}
-		s.memtables.add(&n)
+		s.db.memtables.add(&n)
 		s.base.Sched.RestoreCrawl(0, "", queuesched.Counts{Queues: 1})
 		return s
 	}
 	unchanged := func(t *testing.T, s *Store, kind byte) {
 		t.Helper()
-		if err := s.each(kind, func(key, _ []byte) error {
+		if err := s.db.each(kind, func(key, _ []byte) error {
 			t.Errorf("the row %q was written", key)
 			return nil
 		}); err != nil {

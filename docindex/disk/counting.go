@@ -80,11 +80,11 @@ func (s *Store) countNowAndThen() {
 	for more := true; more; {
 		s.base.Mu.Lock()
 		var err error
-		if more, err = s.cold.counting.some(s.base.Sched, s.base.Now()); err != nil {
-			s.failLocked(err)
+		if more, err = s.queues.cold.counting.some(s.base.Sched, s.base.Now()); err != nil {
+			s.db.fail(err)
 		}
-		if s.closed || err != nil {
-			s.cold.counting.end()
+		if s.db.closed || err != nil {
+			s.queues.cold.counting.end()
 			more = false
 		}
 		s.base.Mu.Unlock()

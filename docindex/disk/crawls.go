@@ -9,7 +9,6 @@ import (
 	"urlserver/docindex"
 	"urlserver/docindex/internal/crawlstats"
 	"urlserver/docindex/internal/embedded"
-	"urlserver/docindex/internal/queuesched"
 )
 
 var _ docindex.Crawls = (*Store)(nil)
@@ -23,16 +22,16 @@ func (s *Store) ReportPending(
 	}
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
-	if err := s.usableLocked(); err != nil {
+	if err := s.db.usable(); err != nil {
 		return docindex.PendingReport{}, err
 	}
 	s.base.CatchUpLocked(s.base.Now())
 	v := s.crawls.stats.BeginReport(id, domains)
 	for i := 0; away != nil && i < away.Len() && v.MayHaveInFlight(); i++ {
 		o := away.At(i)
-		t, err := s.inSlotsLocked(o.DocID)
+		t, err := s.docs.inSlots(o.DocID)
 		if err != nil {
-			return docindex.PendingReport{}, s.failLocked(err)
+			return docindex.PendingReport{}, s.db.fail(err)
 		}
 		if t == nil || t.member == 0 {
 			continue
@@ -42,28 +41,6 @@ func (s *Store) ReportPending(
 		}
 	}
 	return v.End(), nil
-}
-
-// inSlotsLocked returns the transit of a document that the slots have, or nil if they do not have
-// it.
-func (s *Store) inSlotsLocked(docID []byte) (*transit, error) {
-	n, given := s.namer.named(docID)
-	if !given {
-		var ok bool
-		var err error
-		if n, ok, err = s.ownerLocked(docID); err != nil || !ok {
-			return nil, err
-		}
-	}
-	id := s.transits.of(&n)
-	if id == 0 {
-		return nil, nil
-	}
-	t := s.transits.at(id)
-	if t.consumer != queuesched.SlotConsumer || given != (t.idLen == 0) {
-		return nil, nil
-	}
-	return t, nil
 }
 
 // StopCrawl is [docindex.Crawls.StopCrawl].
@@ -84,7 +61,7 @@ func (s *Store) StopCrawl(ctx context.Context, id docindex.CrawlID, why docindex
 	if err != nil {
 		return err
 	}
-	return s.waitSync(b, no)
+	return s.db.waitSync(b, no)
 }
 
 // AckCrawlEnd is [docindex.Crawls.AckCrawlEnd].
@@ -99,7 +76,7 @@ func (s *Store) AckCrawlEnd(ctx context.Context, id docindex.CrawlID, round uint
 	if err != nil {
 		return err
 	}
-	return s.waitSync(b, no)
+	return s.db.waitSync(b, no)
 }
 
 // changeCrawl changes a crawl. If there is none, open adds it.
@@ -110,9 +87,9 @@ func (s *Store) changeCrawl(
 	defer s.base.Mu.Unlock()
 	c := s.crawls.stats.Find(id)
 	if c == nil && !open {
-		return nil, s.journal.no, s.usableLocked()
+		return nil, s.queues.journal.no, s.db.usable()
 	}
-	if err := s.beginLocked(); err != nil {
+	if err := s.txn.begin(); err != nil {
 		return nil, 0, err
 	}
 	if c == nil {
@@ -125,8 +102,8 @@ func (s *Store) changeCrawl(
 		return nil, 0, err
 	}
 	s.crawls.dirtyCrawls[c.No] = struct{}{}
-	b, err = s.commitLocked()
-	return b, s.journal.no, err
+	b, err = s.txn.commit()
+	return b, s.queues.journal.no, err
 }
 
 // CrawlsToEnd is [docindex.Crawls.CrawlsToEnd].
@@ -136,7 +113,7 @@ func (s *Store) CrawlsToEnd(ctx context.Context, now time.Time, max int) ([]doci
 	}
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
-	if err := s.usableLocked(); err != nil {
+	if err := s.db.usable(); err != nil {
 		return nil, err
 	}
 	return s.crawls.stats.ToEnd(now, max), ctx.Err()

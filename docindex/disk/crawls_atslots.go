@@ -37,7 +37,7 @@ func (s *Store) forgetInSlots(
 func (s *Store) someInSlots(b *crawlstats.CrawlStats, from uint32, out *docindex.Outcomes) (next uint32, err error) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
-	if err := s.usableLocked(); err != nil || b.Count[crawlstats.InSlots] == 0 {
+	if err := s.db.usable(); err != nil || b.Count[crawlstats.InSlots] == 0 {
 		return 0, err
 	}
 	for id := from; id < s.transits.bound(); id++ {
@@ -48,7 +48,7 @@ func (s *Store) someInSlots(b *crawlstats.CrawlStats, from uint32, out *docindex
 		if t.member == 0 || t.consumer != queuesched.SlotConsumer || s.crawls.partitions[t.member].domain.Crawl != b {
 			continue
 		}
-		out.Add(docindex.Outcome{DocID: s.docIDOf(t), Kind: b.Why})
+		out.Add(docindex.Outcome{DocID: s.docs.docIDOf(t), Kind: b.Why})
 	}
 	return 0, nil
 }

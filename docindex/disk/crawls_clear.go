@@ -22,6 +22,7 @@ const (
 
 // clearing is the work on purged partitions. The store's lock guards all but wake.
 type clearing struct {
+	docs       *documents
 	wake       chan struct{}
 	pause      time.Duration
 	partitions []uint32          // numbers of those to clear, and of some that were removed or reopened since
@@ -35,10 +36,9 @@ func newClearing() clearing {
 	return clearing{wake: make(chan struct{}, 1), pause: clearPause, scanned: map[uint32]uint64{}}
 }
 
-// clearLaterLocked queues a partition for clearing if it is purged and none of its documents is
-// open.
-func (s *Store) clearLaterLocked(no uint32) {
-	c, l := s.crawls.partitions[no], &s.clearing
+// later queues a partition for clearing if it is purged and none of its documents is open.
+func (l *clearing) later(no uint32) {
+	c := l.docs.crawls.partitions[no]
 	if !c.isPurged() {
 		return
 	}
@@ -60,16 +60,16 @@ func (c *partition) isPurged() bool { return c.purged && c.docs == c.ended }
 func (s *Store) clearNowAndThen() {
 	for {
 		select {
-		case <-s.closing:
+		case <-s.db.closing:
 			return
-		case <-s.clearing.wake:
+		case <-s.crawls.clearing.wake:
 		}
 		s.base.Mu.Lock()
-		pause := s.clearing.pause
+		pause := s.crawls.clearing.pause
 		s.base.Mu.Unlock()
 		for more, wait := true, pause; more; {
 			select {
-			case <-s.closing:
+			case <-s.db.closing:
 				return
 			case <-time.After(wait):
 			}
@@ -87,24 +87,26 @@ func (s *Store) clearNowAndThen() {
 func (s *Store) clearSome() (more bool, err error) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
-	l := &s.clearing
+	l := &s.crawls.clearing
 	if len(l.partitions) == 0 {
-		return false, s.usableLocked()
+		return false, s.db.usable()
 	}
-	if err := s.beginLocked(); err != nil {
+	if err := s.txn.begin(); err != nil {
 		return true, err
 	}
-	if err := s.clearLocked(); err != nil {
-		return true, s.abortLocked(err)
+	if err := l.some(); err != nil {
+		return true, s.txn.abort(err)
 	}
 	if len(l.partitions) == 0 {
 		l.partitions, l.scanned = nil, map[uint32]uint64{}
 	}
-	return len(l.partitions) > 0, s.commitLazilyLocked()
+	return len(l.partitions) > 0, s.txn.commitLazily()
 }
 
-func (s *Store) clearLocked() (err error) {
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{planRow}, UpperBound: []byte{planRow + 1}})
+// some does one step in the txn.
+func (l *clearing) some() (err error) {
+	it, err := l.docs.db.NewIter(&pebble.IterOptions{
+		LowerBound: []byte{planRow}, UpperBound: []byte{planRow + 1}})
 	if err != nil {
 		return err
 	}
@@ -113,46 +115,43 @@ func (s *Store) clearLocked() (err error) {
 			err = closing
 		}
 	}()
-	l := &s.clearing
 	for left := clearHold; left > 0 && len(l.partitions) > 0; left-- {
 		if l.queue == 0 {
-			s.clearNextLocked()
+			l.begin()
 			continue
 		}
-		if left, err = s.scanSomeLocked(it, left); err != nil {
+		if left, err = l.scanSome(it, left); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// clearNextLocked ends the work on a partition, or begins the scan of its queue.
-func (s *Store) clearNextLocked() {
-	l := &s.clearing
+// begin ends the work on a partition, or begins the scan of its queue.
+func (l *clearing) begin() {
 	last := len(l.partitions) - 1
 	no := l.partitions[last]
-	c := s.crawls.partitions[no]
+	c := l.docs.crawls.partitions[no]
 	switch {
 	case c == nil || c.scan == 0: // removed
-	case !c.isPurged(): // clearLaterLocked queues it again
+	case !c.isPurged(): // later queues it again
 		c.scan = 0
-	case l.scanned[s.queueAt(c.queue).no] < c.scan:
+	case l.scanned[l.docs.queues.at(c.queue).no] < c.scan:
 		l.scans++
-		l.queue = s.queueAt(c.queue).no
+		l.queue = l.docs.queues.at(c.queue).no
 		l.next = append(l.next[:0], numberKey(planRow, l.queue)...)
 		return
 	default:
 		c.purged, c.scan = false, 0
-		s.txn.b.Delete(numberKey(purgedRow, no), nil)
+		l.docs.txn.b.Delete(numberKey(purgedRow, no), nil)
 	}
 	l.partitions = l.partitions[:last]
 }
 
-// scanSomeLocked continues the scan and reads up to left rows. It returns how many of them it did
-// not need.
-func (s *Store) scanSomeLocked(it *pebble.Iterator, left int) (int, error) {
-	l := &s.clearing
-	if s.queues.byNumber(l.queue) == 0 { // deleted since
+// scanSome continues the scan and reads up to left rows. It returns how many of them it did not
+// need.
+func (l *clearing) scanSome(it *pebble.Iterator, left int) (int, error) {
+	if l.docs.queues.byNumber(l.queue) == 0 { // deleted since
 		l.queue = 0
 		return left, nil
 	}
@@ -166,7 +165,7 @@ func (s *Store) scanSomeLocked(it *pebble.Iterator, left int) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if err := s.clearRowLocked(it.Key(), value); err != nil {
+		if err := l.clearRow(it.Key(), value); err != nil {
 			return 0, err
 		}
 	}
@@ -174,24 +173,25 @@ func (s *Store) scanSomeLocked(it *pebble.Iterator, left int) (int, error) {
 	return left, it.Error()
 }
 
-// clearRowLocked completes the document of a body if it was purged with its partition.
-func (s *Store) clearRowLocked(key, value []byte) error {
+// clearRow completes the document of a body if it was purged with its partition.
+func (l *clearing) clearRow(key, value []byte) error {
 	p, err := readPlan(value)
 	if err != nil || p.member == 0 {
 		return err
 	}
-	if len(key) != 1+4+placeLen || int(p.member) >= len(s.crawls.partitions) || s.crawls.partitions[p.member] == nil {
+	all := l.docs.crawls.partitions
+	if len(key) != 1+4+placeLen || int(p.member) >= len(all) || all[p.member] == nil {
 		return errRow
 	}
-	c := s.crawls.partitions[p.member]
+	c := all[p.member]
 	if !c.isPurged() {
 		return nil
 	}
-	n := s.namer.nameOfPlan(s.clearing.queue, &p)
+	n := l.docs.namer.nameOfPlan(l.queue, &p)
 	d := doc{completed: true, last: c.lastOfPurged(), created: p.created, member: p.member,
 		id: p.id, url: p.url, lasting: keep(lastingOf(p.packed))}
 	copy(d.at[:], key[1+4:])
-	s.docRowLocked(&n, &d)
-	s.unplanLocked(&n, &d)
+	l.docs.writeRow(&n, &d)
+	l.docs.unplan(&n, &d)
 	return nil
 }

@@ -41,7 +41,7 @@ func (s *Store) PurgeCrawl(
 	}
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
-	return s.crawls.stats.ReportPurged(b), s.usableLocked()
+	return s.crawls.stats.ReportPurged(b), s.db.usable()
 }
 
 // addPurged counts documents of a stopped crawl whose outcomes come later. The count is in memory
@@ -65,7 +65,7 @@ func (s *Store) purgePartitions(ctx context.Context, b *crawlstats.CrawlStats) e
 		}
 		runtime.Gosched() // so that others wait for one portion at most, also for the processor
 	}
-	return s.waitSync(nil, last)
+	return s.db.waitSync(nil, last)
 }
 
 // purgeSomePartitions ends the scheduled documents of some partitions, beginning with number from.
@@ -74,7 +74,7 @@ func (s *Store) purgePartitions(ctx context.Context, b *crawlstats.CrawlStats) e
 func (s *Store) purgeSomePartitions(b *crawlstats.CrawlStats, from uint32) (last uint64, next uint32, err error) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
-	if err := s.beginLocked(); err != nil {
+	if err := s.txn.begin(); err != nil {
 		return 0, 0, err
 	}
 	now, left := s.base.Now(), purgeHold
@@ -84,57 +84,47 @@ func (s *Store) purgeSomePartitions(b *crawlstats.CrawlStats, from uint32) (last
 			break
 		}
 		if c := s.crawls.partitions[no]; c != nil && c.domain.Crawl == b && c.docs > c.ended {
-			s.purgePartitionLocked(no, now)
+			s.crawls.purge(no, now)
 			left--
 		}
 	}
-	err = s.commitLazilyLocked()
-	return s.journal.no, next, err
+	err = s.txn.commitLazily()
+	return s.queues.journal.no, next, err
 }
 
-// purgePartitionLocked ends the scheduled documents of a partition whose crawl was stopped. Those
-// in transit go on.
-func (s *Store) purgePartitionLocked(no uint32, now int64) {
-	c := s.crawls.partitions[no]
+// purge ends the scheduled documents of a partition whose crawl was stopped. Those in transit go
+// on.
+func (x *crawls) purge(no uint32, now int64) {
+	c := x.partitions[no]
 	if !c.purged {
 		c.purged, c.purgedAt = true, now
-		s.txn.b.Set(numberKey(purgedRow, no), binary.AppendVarint(nil, now), nil)
+		x.txn.b.Set(numberKey(purgedRow, no), binary.AppendVarint(nil, now), nil)
 	}
 	lined := map[int32]uint64{}
 	c.open.Each(func(priority int32, n uint64) { lined[priority] = n - c.inFlight.Of(priority) })
 	for priority, n := range lined {
 		if n > 0 {
-			s.purgeScheduledLocked(no, priority, n, now)
+			x.purgeScheduled(no, priority, n, now)
 		}
 	}
 	c.returnedAfterPurge = nil
-	delete(s.crawls.withReturned, no)
-	if s.base.Sched.QueueTotal(c.queue).URLs[queuesched.Scheduled] == 0 { // no document is left to hand out
-		s.queueAt(c.queue).cursor, s.queueAt(c.queue).backfill = lastPlace, window{}
-		s.setDueLocked(c.queue, queuesched.Never, now)
+	delete(x.withReturned, no)
+	if x.queues.sched.QueueTotal(c.queue).URLs[queuesched.Scheduled] == 0 { // no document is left to hand out
+		x.queues.at(c.queue).cursor, x.queues.at(c.queue).backfill = lastPlace, window{}
+		x.queues.setDue(c.queue, queuesched.Never, now)
 	}
-	s.base.Sched.Refresh(c.queue, now) // its limit may be reached
+	x.queues.sched.Refresh(c.queue, now) // its limit may be reached
 }
 
-// purgeScheduledLocked ends n scheduled documents of a priority in a purged partition.
-func (s *Store) purgeScheduledLocked(no uint32, priority int32, n uint64, now int64) {
-	c := s.crawls.partitions[no]
+// purgeScheduled ends n scheduled documents of a priority in a purged partition.
+func (x *crawls) purgeScheduled(no uint32, priority int32, n uint64, now int64) {
+	c := x.partitions[no]
 	b := c.domain.Crawl
-	s.shiftSomeLocked(no, priority, crawlstats.Scheduled, crawlstats.Completed, n, now)
-	s.moveSome(c.queue, queuesched.Scheduled, queuesched.Completed, uint32(n))
-	s.purgedLocked(no, uint8(b.Why), n)
-	s.globals.outcomes[b.Why] += int(n)
+	x.shiftSome(no, priority, crawlstats.Scheduled, crawlstats.Completed, n, now)
+	x.queues.moveSome(c.queue, queuesched.Scheduled, queuesched.Completed, uint32(n))
+	x.countPurged(no, uint8(b.Why), n)
+	x.queues.globals.outcomes[b.Why] += int(n)
 	b.Unreported += int(n)
-}
-
-// wasPurgedLocked reports whether a document whose row says that it is scheduled was purged with
-// its partition.
-func (s *Store) wasPurgedLocked(n *name, d *doc) bool {
-	if d.completed || d.member == 0 || !s.crawls.partitions[d.member].purged || s.transits.of(n) != 0 {
-		return false
-	}
-	_, stray := s.crawls.partitions[d.member].returnedAfterPurge[*n]
-	return !stray
 }
 
 // lastOfPurged returns the last outcome of the documents that were purged with their partition.
@@ -159,14 +149,14 @@ func (s *Store) endsWithPartitionLocked(id uint32, why docindex.Kind) bool {
 	return c.purged && c.domain.Crawl.Why == why
 }
 
-// noteReturnedLocked records that a document of a purged partition is scheduled again.
-func (s *Store) noteReturnedLocked(no uint32, n name) {
-	c := s.crawls.partitions[no]
+// noteReturned records that a document of a purged partition is scheduled again.
+func (x *crawls) noteReturned(no uint32, n name) {
+	c := x.partitions[no]
 	if c.returnedAfterPurge == nil {
 		c.returnedAfterPurge = map[name]struct{}{}
 	}
 	c.returnedAfterPurge[n] = struct{}{}
-	s.crawls.withReturned[no] = struct{}{}
+	x.withReturned[no] = struct{}{}
 }
 
 // purgeReturned ends the documents of purged partitions that are scheduled again.
@@ -174,7 +164,7 @@ func (s *Store) purgeReturned() error {
 	for {
 		b, no, more, err := s.purgeSomeReturned()
 		if err == nil && b != nil {
-			err = s.waitSync(b, no)
+			err = s.db.waitSync(b, no)
 		}
 		if err != nil || !more {
 			return err
@@ -188,7 +178,7 @@ func (s *Store) purgeSomeReturned() (b *pebble.Batch, last uint64, more bool, er
 	if len(s.crawls.withReturned) == 0 {
 		return nil, 0, false, nil
 	}
-	if err := s.beginLocked(); err != nil {
+	if err := s.txn.begin(); err != nil {
 		return nil, 0, false, err
 	}
 	now, left := s.base.Now(), purgeHold
@@ -196,8 +186,8 @@ func (s *Store) purgeSomeReturned() (b *pebble.Batch, last uint64, more bool, er
 		if left--; left < 0 {
 			break
 		}
-		s.purgePartitionLocked(no, now)
+		s.crawls.purge(no, now)
 	}
-	b, err = s.commitLocked()
-	return b, s.journal.no, len(s.crawls.withReturned) > 0, err
+	b, err = s.txn.commit()
+	return b, s.queues.journal.no, len(s.crawls.withReturned) > 0, err
 }

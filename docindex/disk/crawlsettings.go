@@ -15,7 +15,7 @@ func (s *Store) SetCrawlSettings(ctx context.Context, crawl string, text []byte)
 	if err != nil {
 		return err
 	}
-	return s.waitSync(b, no)
+	return s.db.waitSync(b, no)
 }
 
 func (s *Store) setCrawlSettings(crawl string, text []byte) (b *pebble.Batch, no uint64, err error) {
@@ -24,7 +24,7 @@ func (s *Store) setCrawlSettings(crawl string, text []byte) (b *pebble.Batch, no
 	if err := s.base.CheckCrawlSettingsLocked(crawl, text); err != nil {
 		return nil, 0, err
 	}
-	if err := s.beginLocked(); err != nil {
+	if err := s.txn.begin(); err != nil {
 		return nil, 0, err
 	}
 	t := &s.txn
@@ -34,10 +34,10 @@ func (s *Store) setCrawlSettings(crawl string, text []byte) (b *pebble.Batch, no
 	} else {
 		t.b.Delete(t.key, nil)
 	}
-	if b, err = s.commitLocked(); err == nil {
+	if b, err = s.txn.commit(); err == nil {
 		s.base.SetCrawlSettingsLocked(crawl, text)
 	}
-	return b, s.journal.no, err
+	return b, s.queues.journal.no, err
 }
 
 // crawlSettings reads the row of a crawl's settings.

@@ -103,47 +103,34 @@ func (e *evictor) placeToLeave(want int, now int64) (least wakePlace, some bool)
 	return e.sample[min(share, n)-1], true
 }
 
-// writeColdLocked writes the rows of a queue that may be evicted and served at a moment, unless they
-// are so. It returns the moment of its wake row.
-func (s *Store) writeColdLocked(id uint32, at queuesched.Moment, now int64) queuesched.Moment {
-	q := s.queueAt(id)
+// writeRows writes the rows of a queue that may be evicted and served at a moment, unless they are
+// so. It returns the moment of its wake row.
+func (c *coldQueues) writeRows(id uint32, at queuesched.Moment, now int64) queuesched.Moment {
+	q := c.table.at(id)
 	byRule := at > queuesched.MomentOf(max(q.due, now)) && at != queuesched.NoMoment
 	if byRule {
 		at = min(at, queuesched.MomentOf(max(q.due, now+maxWait)))
 	}
 	if q.touched || q.dirtySince != 0 || q.wake != at {
-		s.wakeLocked(id, at, byRule, s.base.Sched.Persist(id).Scheduled, now)
-		s.queueRowLocked(id, true, now)
+		c.setWake(id, at, byRule, c.sched.Persist(id).Scheduled, now)
+		c.table.putRow(id, true, now)
 		q.touched = false
 	}
 	return at
 }
 
-// evictQueueLocked removes a queue from memory that may be served at a moment.
-func (s *Store) evictQueueLocked(id uint32, at queuesched.Moment, now int64) {
-	q, crawl := s.queueAt(id), s.base.Sched.CrawlNo(id)
-	if at = s.writeColdLocked(id, at, now); at != queuesched.NoMoment {
-		p, place := wakePlace{at, q.no}, s.placeOf(crawl)
+// evict removes a queue from memory that may be served at a moment.
+func (c *coldQueues) evict(id uint32, at queuesched.Moment, now int64) {
+	q, crawl := c.table.at(id), c.sched.CrawlNo(id)
+	if at = c.writeRows(id, at, now); at != queuesched.NoMoment {
+		p, place := wakePlace{at, q.no}, c.placeOf(crawl)
 		if p.before(*place) {
 			*place = p
 		}
-		if at < s.base.Sched.WakeOf(crawl) {
-			s.base.Sched.WakeCrawl(crawl, at)
+		if at < c.sched.WakeOf(crawl) {
+			c.sched.WakeCrawl(crawl, at)
 		}
 	}
-	s.queues.remove(id)
-	s.base.Sched.Evict(id, now)
-}
-
-// trimLocked evicts queues in a commit of its own, where a call has loaded some and writes nothing.
-func (s *Store) trimLocked(now int64) error {
-	if !s.cold.evictor.isOverfull() || s.failed != nil || s.space.check() != nil {
-		return nil
-	}
-	s.txn.clear()
-	if err := s.beginLocked(); err != nil {
-		return err
-	}
-	s.txn.trims = true
-	return s.commitLazilyLocked()
+	c.table.remove(id)
+	c.sched.Evict(id, now)
 }

@@ -17,12 +17,12 @@ type tally struct {
 // checkCrawlsLocked recounts the documents of all crawls, and compares them with the counters.
 func (s *Store) checkCrawlsLocked() error {
 	all := map[uint32]*tally{}
-	err := s.each(docRow, func(key, value []byte) error {
+	err := s.db.each(docRow, func(key, value []byte) error {
 		n, err := readName(key[1:])
 		if err != nil || n.queue == 0 {
 			return err
 		}
-		d, err := s.readLocked(&n, value)
+		d, err := s.docs.read(&n, value)
 		if err != nil || d.member == 0 {
 			return err
 		}
@@ -40,7 +40,7 @@ func (s *Store) checkCrawlsLocked() error {
 		default:
 			t.ended++
 		}
-		if c := s.crawls.partitions[d.member]; c == nil || s.queueAt(c.queue).no != readNo(key) {
+		if c := s.crawls.partitions[d.member]; c == nil || s.queues.at(c.queue).no != readNo(key) {
 			return fmt.Errorf("it names partition %d, which is not its queue's", d.member)
 		}
 		return nil
@@ -94,7 +94,7 @@ func (s *Store) ClearSome() (more bool, err error) { return s.clearSome() }
 // Rows returns how many bodies, documents' rows and purged partitions' rows are on disk.
 func (s *Store) Rows() (bodies, docs, over int, err error) {
 	for kind, n := range map[byte]*int{planRow: &bodies, docRow: &docs, purgedRow: &over} {
-		if err := s.each(kind, func(key, _ []byte) error {
+		if err := s.db.each(kind, func(key, _ []byte) error {
 			if kind != docRow || readNo(key) != 0 { // or else it is the key of a queue
 				*n++
 			}

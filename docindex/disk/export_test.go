@@ -26,7 +26,7 @@ func (s *Store) Check() error {
 		kind byte
 		do   func(key, value []byte) error
 	}{{planRow, c.plan}, {docRow, c.doc}, {wakeRow, c.wake}, {queueRow, c.queue}, {totalRow, c.total}} {
-		if err := s.each(step.kind, step.do); err != nil {
+		if err := s.db.each(step.kind, step.do); err != nil {
 			return err
 		}
 	}
@@ -72,7 +72,7 @@ func (c *checking) doc(key, value []byte) error {
 		c.keys[binary.BigEndian.Uint32(value)] = n
 		return nil
 	}
-	d, err := c.s.readLocked(&n, value)
+	d, err := c.s.docs.read(&n, value)
 	if err != nil || d.completed && !d.purged {
 		c.completed[n.queue]++
 		return err
@@ -82,7 +82,7 @@ func (c *checking) doc(key, value []byte) error {
 	} else {
 		c.scheduled[n.queue]++
 	}
-	if row, err := c.s.get(planKey(nil, n.queue, &d.at)); err != nil || row == nil {
+	if row, err := c.s.db.get(planKey(nil, n.queue, &d.at)); err != nil || row == nil {
 		return fmt.Errorf("it is scheduled and has no place: %w", err)
 	}
 	return nil
@@ -102,8 +102,8 @@ func (c *checking) queue(key, value []byte) error {
 	k := q.Persisted
 	if id := s.queues.byNumber(no); id != 0 {
 		k = s.base.Sched.Persist(id)
-		if s.queueAt(id).wake != q.wake {
-			return fmt.Errorf("it wakes at %d; the queue in memory at %d", q.wake, s.queueAt(id).wake)
+		if s.queues.at(id).wake != q.wake {
+			return fmt.Errorf("it wakes at %d; the queue in memory at %d", q.wake, s.queues.at(id).wake)
 		}
 	} else if at, ok := c.firstDue(no); ok && q.due > at {
 		return fmt.Errorf("it is due at %d, and its first document at %d", q.due, at)
@@ -117,7 +117,7 @@ func (c *checking) queue(key, value []byte) error {
 			"queue %d (%s): counted are %d scheduled and %d completed; there are %d and %d in %d places, and %d",
 			no, q.key, k.Scheduled, k.Completed, scheduled, over, plans, completed)
 	}
-	if c.keys[no] != s.namer.keyName(q.crawl, q.key) {
+	if c.keys[no] != s.docs.namer.keyName(q.crawl, q.key) {
 		return fmt.Errorf("queue %d is not found by its key %q", no, q.key)
 	}
 	delete(c.keys, no)
@@ -173,8 +173,8 @@ func (c *checking) total(_, value []byte) error {
 func (s *Store) Hurry() {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
-	s.journal.most, s.memtables.most = 100, 64<<10
-	s.clearing.pause = time.Microsecond
+	s.queues.journal.most, s.db.memtables.most = 100, 64<<10
+	s.crawls.clearing.pause = time.Microsecond
 }
 
 // Flush begins to flush the memtables, and compacts all tables.
@@ -196,7 +196,7 @@ func (s *Store) PutRow(key, value string) error {
 }
 
 // SettleNext waits until the commit after the last one is on disk, as a purge does after a portion.
-func (s *Store) SettleNext() error { return s.waitSync(nil, s.journal.no+1) }
+func (s *Store) SettleNext() error { return s.db.waitSync(nil, s.queues.journal.no+1) }
 
 // Logged returns how many bytes were written to the log since the store was opened.
 func (s *Store) Logged() uint64 { return s.db.Metrics().WAL.BytesIn }
@@ -219,7 +219,7 @@ func (s *Store) AsVersion6(rows bool) error {
 			b.DeleteRange([]byte{kind}, []byte{kind + 1}, nil)
 		}
 		b.DeleteRange(numberKey(docRow, 0), numberEnd(docRow, 0), nil)
-		if err := s.each(queueRow, func(key, value []byte) error {
+		if err := s.db.each(queueRow, func(key, value []byte) error {
 			q, err := readQueue(value)
 			q.wake, q.due, q.cursor = queuesched.NoMoment, 0, place{}
 			return errors.Join(err, b.Set(key, q.append(nil), nil))
@@ -227,6 +227,6 @@ func (s *Store) AsVersion6(rows bool) error {
 			return err
 		}
 	}
-	value := append(append(binary.AppendUvarint(nil, 6), s.namer.key[:]...), s.namer.mark[:]...)
+	value := append(append(binary.AppendUvarint(nil, 6), s.docs.namer.key[:]...), s.docs.namer.mark[:]...)
 	return errors.Join(b.Set(metaKey(metaVersion), value, nil), s.db.Apply(b, pebble.Sync))
 }

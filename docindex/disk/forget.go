@@ -2,7 +2,6 @@ package disk
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -51,7 +50,7 @@ func (s *Store) deleteQueues(some []uint32, scope docindex.Scope) (deleted int, 
 		return 0, err
 	}
 	s.callForget(&o)
-	if err := s.waitSync(b, no); err != nil {
+	if err := s.db.waitSync(b, no); err != nil {
 		return 0, err
 	}
 	for no, had := range were {
@@ -80,7 +79,7 @@ type deletedQueue struct {
 
 // rowsOf returns the rows of a queue as they are now.
 func (s *Store) rowsOf(id uint32) (had deletedQueue, err error) {
-	no := s.queueAt(id).no
+	no := s.queues.at(id).no
 	had.crawl = []byte(s.base.Sched.Crawl(id))
 	for _, one := range []struct {
 		it   **pebble.Iterator
@@ -105,7 +104,7 @@ func (s *Store) dropQueues(some []uint32, scope docindex.Scope, o *docindex.Outc
 ) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
-	if err := s.beginLocked(); err != nil {
+	if err := s.txn.begin(); err != nil {
 		return nil, 0, 0, nil, err
 	}
 	now := s.base.Now()
@@ -113,18 +112,18 @@ func (s *Store) dropQueues(some []uint32, scope docindex.Scope, o *docindex.Outc
 	inTransit := uint32(0)
 	var nos []uint32
 	for _, no := range some {
-		id, err := s.queueOf(no)
+		id, err := s.queues.cold.load(no)
 		if err != nil {
-			return nil, 0, 0, were, s.abortLocked(err)
+			return nil, 0, 0, were, s.txn.abort(err)
 		}
 		if !s.base.Sched.IsIn(id, scope.Crawl, scope.Key) {
 			continue
 		}
-		q := s.queueAt(id)
+		q := s.queues.at(id)
 		if q.hasIDs {
 			had, err := s.rowsOf(id)
 			if err != nil {
-				return nil, 0, 0, were, s.abortLocked(err)
+				return nil, 0, 0, were, s.txn.abort(err)
 			}
 			if were == nil {
 				were = map[uint32]deletedQueue{}
@@ -134,70 +133,22 @@ func (s *Store) dropQueues(some []uint32, scope docindex.Scope, o *docindex.Outc
 		n := s.base.Sched.QueueTotal(id)
 		deleted += int(n.URLs[queuesched.Scheduled] + n.URLs[queuesched.InTransit] + n.URLs[queuesched.Completed])
 		inTransit += uint32(n.URLs[queuesched.InTransit])
-		s.forgetQueueLocked(id)
+		s.queues.dropRow(id)
 		s.base.Sched.Drop(id)
 		dropped[id] = true
 		nos = append(nos, q.no)
 	}
-	s.dropRowsLocked(nos)
+	s.queues.dropDocuments(nos)
 	if inTransit > 0 {
 		s.finishAllLocked(dropped, o, now)
 	}
 	for id := range dropped {
-		s.dropPartitionsLocked(id, now)
+		s.crawls.dropPartitions(id, now)
 		s.queues.remove(id)
 		s.base.Sched.Free(id, now)
 	}
-	b, err = s.commitLocked()
-	return b, s.journal.no, deleted, were, err
-}
-
-// forgetQueueLocked deletes the rows of a queue itself.
-func (s *Store) forgetQueueLocked(id uint32) {
-	q := s.queueAt(id)
-	s.cold.totals[s.base.Sched.CrawlNo(id)] = struct{}{}
-	s.wakeLocked(id, queuesched.NoMoment, false, 0, 0)
-	n := s.namer.keyName([]byte(s.base.Sched.Crawl(id)), s.base.Sched.Key(id))
-	s.txn.b.Delete(n.docKey(nil), nil)
-	s.memtables.add(&n)
-	s.txn.b.Delete(numberKey(queueRow, q.no), nil)
-	if q.set {
-		s.txn.b.Delete(numberKey(setRow, q.no), nil)
-	}
-}
-
-// dropRowsLocked deletes the documents' rows of deleted queues. It deletes neighbouring numbers as
-// one range; numbers between them that no queue has belong to the range.
-func (s *Store) dropRowsLocked(nos []uint32) {
-	slices.Sort(nos)
-	for len(nos) > 0 {
-		first, last := nos[0], nos[0]
-		for nos = nos[1:]; len(nos) > 0 && s.emptyLocked(last, nos[0]); nos = nos[1:] {
-			last = nos[0]
-		}
-		for _, kind := range []byte{planRow, docRow} {
-			s.txn.b.DeleteRange(numberKey(kind, first), numberEnd(kind, last), nil)
-		}
-	}
-}
-
-const maxGap = 64 // dropRowsLocked joins two ranges only if their numbers are this close
-
-// emptyLocked reports whether no queue has a number between from and to. It is false for numbers
-// further apart than maxGap.
-func (s *Store) emptyLocked(from, to uint32) bool {
-	if to-from > maxGap {
-		return false
-	}
-	for no := from + 1; no < to; no++ {
-		if s.queues.byNumber(no) != 0 {
-			return false
-		}
-		if row, err := s.get(numberKey(queueRow, no)); err != nil || row != nil {
-			return false
-		}
-	}
-	return true
+	b, err = s.txn.commit()
+	return b, s.queues.journal.no, deleted, were, err
 }
 
 // finishAllLocked ends the transit of all documents of deleted queues.
@@ -225,7 +176,7 @@ func (s *Store) orphanLocked(id uint32, now int64) {
 		host = s.base.Sched.Key(tr.queue)
 	}
 	if pause, gap, backoff := s.base.Sched.HostPause(host); len(host) > 0 && pause < until {
-		s.keepPauseLocked(host, until, gap, backoff, s.journal.no+1)
+		s.queues.cold.keepPause(host, until, gap, backoff, s.queues.journal.no+1)
 	}
 }
 
@@ -235,14 +186,14 @@ func (s *Store) orphanLocked(id uint32, now int64) {
 func (s *Store) dropIDs(queueNo uint32, had *deletedQueue) error {
 	err := s.dropIDsOf(queueNo, had.docs, func(value []byte) ([][]byte, error) {
 		d, err := readDoc(value)
-		return s.idsOf(had.crawl, d.id, d.kept()), err
+		return s.docs.idsOf(had.crawl, d.id, d.kept()), err
 	})
 	if err != nil {
 		return err
 	}
 	return s.dropIDsOf(queueNo, had.plans, func(value []byte) ([][]byte, error) {
 		body, err := readPlan(value)
-		return s.idsOf(had.crawl, nil, body.packed), err
+		return s.docs.idsOf(had.crawl, nil, body.packed), err
 	})
 }
 
@@ -272,26 +223,26 @@ func (s *Store) dropIDsOf(queueNo uint32, it *pebble.Iterator, idsOf func(value 
 func (s *Store) dropSomeIDs(queueNo uint32, ids [][]byte) error {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
-	if err := s.beginLocked(); err != nil {
+	if err := s.txn.begin(); err != nil {
 		return err
 	}
 	for _, id := range ids {
-		n, ok, err := s.ownerLocked(id)
+		n, ok, err := s.docs.named(id)
 		if err != nil {
-			return s.abortLocked(err)
+			return s.txn.abort(err)
 		}
 		if ok && n.queue == queueNo {
 			s.txn.b.Delete(append([]byte{idRow}, id...), nil)
 		}
 	}
-	b, err := s.commitLocked()
+	b, err := s.txn.commit()
 	if err != nil {
 		return err
 	}
-	no := s.journal.no
+	no := s.queues.journal.no
 	s.base.Mu.Unlock()
 	defer s.base.Mu.Lock()
-	return s.waitSync(b, no)
+	return s.db.waitSync(b, no)
 }
 
 // Purge is [docindex.Frontier.Purge].
@@ -320,7 +271,7 @@ func (s *Store) purgeQueue(
 		if err != nil {
 			return purged, err
 		}
-		if err := s.waitSync(b, no); err != nil {
+		if err := s.db.waitSync(b, no); err != nil {
 			return purged, err
 		}
 		purged += n
@@ -335,19 +286,19 @@ func (s *Store) purgeSome(queueNo uint32, scope docindex.Scope, from []byte, bef
 ) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
-	if err := s.beginLocked(); err != nil {
+	if err := s.txn.begin(); err != nil {
 		return nil, 0, nil, 0, err
 	}
-	queue, err := s.queueOf(queueNo)
+	queue, err := s.queues.cold.load(queueNo)
 	if err != nil {
-		return nil, 0, nil, 0, s.abortLocked(err)
+		return nil, 0, nil, 0, s.txn.abort(err)
 	}
 	if !s.base.Sched.IsIn(queue, scope.Crawl, scope.Key) {
-		b, err = s.commitLocked()
-		return b, s.journal.no, nil, 0, err
+		b, err = s.txn.commit()
+		return b, s.queues.journal.no, nil, 0, err
 	}
 	now := s.base.Now()
-	next, err = s.scanLocked(queueNo, from, embedded.LockBatch, func(n *name, d *doc) error {
+	next, err = s.docs.scan(queueNo, from, embedded.LockBatch, func(n *name, d *doc) error {
 		if int64(d.created) < before {
 			if id := s.transits.of(n); id != 0 {
 				s.recallLocked(s.transits.at(id), o)
@@ -359,15 +310,15 @@ func (s *Store) purgeSome(queueNo uint32, scope docindex.Scope, from []byte, bef
 		return nil
 	})
 	if err != nil {
-		return nil, 0, nil, 0, s.abortLocked(err)
+		return nil, 0, nil, 0, s.txn.abort(err)
 	}
-	b, err = s.commitLocked()
-	return b, s.journal.no, next, purged, err
+	b, err = s.txn.commit()
+	return b, s.queues.journal.no, next, purged, err
 }
 
 // forgetLocked deletes one document. Its queue stays.
 func (s *Store) forgetLocked(queue uint32, n *name, d *doc, now int64) error {
-	lasting, err := s.lastingLocked(n, d)
+	lasting, err := s.docs.lasting(n, d)
 	if err != nil {
 		return err
 	}
@@ -377,19 +328,19 @@ func (s *Store) forgetLocked(queue uint32, n *name, d *doc, now int64) error {
 		kind = noKind
 	}
 	if !d.completed || d.purged {
-		s.unplanLocked(n, d)
+		s.docs.unplan(n, d)
 	}
-	s.leaveCrawlLocked(d.member, kind)
-	s.count(queue, queuesched.Completed, -1)
+	s.crawls.leave(d.member, kind)
+	s.queues.count(queue, queuesched.Completed, -1)
 	t := &s.txn
-	for _, id := range s.idsOf([]byte(s.base.Sched.Crawl(queue)), d.id, lasting) {
+	for _, id := range s.docs.idsOf([]byte(s.base.Sched.Crawl(queue)), d.id, lasting) {
 		t.b.Delete(append([]byte{idRow}, id...), nil)
 	}
 	t.docs[*n] = doc{created: gone}
 	t.key = n.docKey(t.key[:0])
 	t.b.Delete(t.key, nil)
-	s.memtables.add(n)
-	s.known.remove(n)
+	s.db.memtables.add(n)
+	s.docs.known.remove(n)
 	s.base.Sched.Refresh(queue, now)
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 func (s *Store) HostStatus(ctx context.Context, host []byte) (docindex.HostStatus, error) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
-	if err := s.usableLocked(); err != nil {
+	if err := s.db.usable(); err != nil {
 		return docindex.HostStatus{}, err
 	}
 	defer s.txn.clear()
@@ -31,17 +31,17 @@ const maxDues = 100 // queues that one HostStatus reads
 func (s *Store) findDuesLocked(host []byte, now int64) error {
 	var unread []uint32
 	s.base.Sched.QueuesOf(host, func(id uint32) bool {
-		if s.queueAt(id).due == 0 {
+		if s.queues.at(id).due == 0 {
 			unread = append(unread, id)
 		}
 		return len(unread) < maxDues
 	})
 	var w queueIterator
 	for _, id := range unread {
-		if err := s.iterateLocked(&w, id); err != nil {
+		if err := s.docs.iterate(&w, id); err != nil {
 			return err
 		}
-		s.setDueLocked(id, w.due(), now)
+		s.queues.setDue(id, w.due(), now)
 	}
 	return w.close()
 }

@@ -16,7 +16,7 @@ import (
 // the cursor, so that nothing is visited again without need. If the queue has branches, they take
 // turns with what waits in none; see inTurn. It is valid while the lock is held.
 type queueIterator struct {
-	s            *Store
+	docs         *documents
 	it           *pebble.Iterator
 	id           uint32
 	q            *queue
@@ -52,12 +52,12 @@ const maxSkipped = 64
 // They are not skipped again.
 const maxSkips = 5000
 
-// iterateLocked prepares w for a queue.
-func (s *Store) iterateLocked(w *queueIterator, id uint32) error {
-	if err := w.open(s, id); err != nil {
+// iterate prepares w for a queue.
+func (x *documents) iterate(w *queueIterator, id uint32) error {
+	if err := w.open(x, id); err != nil {
 		return err
 	}
-	table, err := s.tableLocked(id)
+	table, err := x.queues.branchesOf(id)
 	if err != nil {
 		return err
 	}
@@ -70,17 +70,17 @@ func (s *Store) iterateLocked(w *queueIterator, id uint32) error {
 }
 
 // open prepares w for a queue, except for where it begins.
-func (w *queueIterator) open(s *Store, id uint32) error {
+func (w *queueIterator) open(x *documents, id uint32) error {
 	if w.it == nil {
-		it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{planRow}, UpperBound: []byte{planRow + 1}})
+		it, err := x.db.NewIter(&pebble.IterOptions{LowerBound: []byte{planRow}, UpperBound: []byte{planRow + 1}})
 		if err != nil {
-			return s.failLocked(err)
+			return x.db.fail(err)
 		}
 		w.it, w.purgesLeft = it, maxSkips
 	}
-	w.s, w.id, w.q, w.inBranch = s, id, s.queueAt(id), 0
+	w.docs, w.id, w.q, w.inBranch = x, id, x.queues.at(id), 0
 	w.q.touched = true
-	w.host, w.done, w.skipped = s.base.Sched.AnyHost(id), false, false
+	w.host, w.done, w.skipped = x.queues.sched.AnyHost(id), false, false
 	w.skippedDue, w.left = queuesched.Never, maxSkipped
 	return nil
 }
@@ -96,7 +96,7 @@ func (w *queueIterator) close() error {
 		err = errors.Join(err, w.branches.close())
 	}
 	if err != nil {
-		return w.s.failLocked(err)
+		return w.docs.db.fail(err)
 	}
 	return nil
 }
@@ -139,7 +139,7 @@ func (w *queueIterator) available(consumer queuesched.Consumer, now int64) bool 
 			return true
 		}
 		w.on = string(docindex.HostOf(w.plan.url))
-		if w.s.base.Sched.HostAvailable([]byte(w.on), consumer, now) {
+		if w.docs.queues.sched.HostAvailable([]byte(w.on), consumer, now) {
 			return true
 		}
 		w.skippedDue = min(w.skippedDue, due)
@@ -191,8 +191,8 @@ func (w *queueIterator) row() bool {
 			return false
 		}
 		switch {
-		case !w.s.stoppedLocked(w.plan.member):
-			if w.name = w.s.namer.nameOfPlan(w.q.no, &w.plan); w.s.transits.of(&w.name) == 0 {
+		case !w.docs.crawls.isStopped(w.plan.member):
+			if w.name = w.docs.namer.nameOfPlan(w.q.no, &w.plan); w.docs.transits.of(&w.name) == 0 {
 				return true
 			}
 		case w.purgesLeft == 0:
@@ -245,7 +245,7 @@ func (w *queueIterator) read() bool {
 		w.plan, err = readPlan(value)
 	}
 	if err != nil {
-		w.s.failLocked(err)
+		w.docs.db.fail(err)
 		w.done = true
 		return false
 	}

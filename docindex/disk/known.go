@@ -32,11 +32,11 @@ func (k knownNames) remove(n *name) {
 	}
 }
 
-// staysLocked reports whether a put certainly changes nothing, since its URL is known and it says
-// nothing that would matter to a known one.
-func (s *Store) staysLocked(a *prefetched, p *docindex.Put) bool {
-	if a.queue == 0 || p.Update || p.Sooner || len(p.DocID) > 0 || s.crawls.stats.Stopped() > 0 ||
-		s.queueAt(a.queue).owners || !s.known.has(&a.name) {
+// stays reports whether a put certainly changes nothing, since its URL is known and it says nothing
+// that would matter to a known one.
+func (x *documents) stays(a *prefetched, p *docindex.Put) bool {
+	if a.queue == 0 || p.Update || p.Sooner || len(p.DocID) > 0 || x.crawls.stats.Stopped() > 0 ||
+		x.queues.at(a.queue).owners || !x.known.has(&a.name) {
 		return false
 	}
 	_, _, expires := docindex.ExpiryOf(p)

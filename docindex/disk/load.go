@@ -33,7 +33,7 @@ type queueChange struct {
 func (l *loading) changed() error {
 	s := l.s
 	for _, no := range slices.Sorted(maps.Keys(l.changes)) {
-		row, err := s.get(numberKey(queueRow, no))
+		row, err := s.db.get(numberKey(queueRow, no))
 		if err != nil {
 			return err
 		}
@@ -49,15 +49,15 @@ func (l *loading) changed() error {
 			continue
 		}
 		q.due, q.cursor = 0, place{}
-		id, err := s.loadQueueLocked(no, &q, l.now)
+		id, err := s.queues.cold.loadRow(no, &q, l.now)
 		if err != nil {
 			return err
 		}
-		s.queueAt(id).dirtySince, s.queueAt(id).touched = since, true
-		s.journal.dirty = append(s.journal.dirty, dirtyQueue{id: id, since: since})
+		s.queues.at(id).dirtySince, s.queues.at(id).touched = since, true
+		s.queues.journal.dirty = append(s.queues.journal.dirty, dirtyQueue{id: id, since: since})
 	}
 	l.changes = nil
-	slices.SortFunc(s.journal.dirty, func(a, b dirtyQueue) int { return cmp.Compare(a.since, b.since) })
+	slices.SortFunc(s.queues.journal.dirty, func(a, b dirtyQueue) int { return cmp.Compare(a.since, b.since) })
 	return nil
 }
 
@@ -81,7 +81,7 @@ func (l *loading) setQueue(key, _ []byte) error {
 	if len(key) != 1+4 {
 		return errRow
 	}
-	_, err := l.s.queueOf(binary.BigEndian.Uint32(key[1:]))
+	_, err := l.s.queues.cold.load(binary.BigEndian.Uint32(key[1:]))
 	return err
 }
 
@@ -110,7 +110,7 @@ func (l *loading) journal(key, value []byte) error {
 	if len(key) != 1+8 {
 		return errRow
 	}
-	j := &l.s.journal
+	j := &l.s.queues.journal
 	no := binary.BigEndian.Uint64(key[1:])
 	if j.first == 0 {
 		j.first = no
@@ -121,8 +121,8 @@ func (l *loading) journal(key, value []byte) error {
 	r := reader{b: value}
 	at := r.int()
 	g := r.globals()
-	g.outcomes[docindex.OutOfScope] = l.s.globals.outcomes[docindex.OutOfScope]
-	l.s.globals = g
+	g.outcomes[docindex.OutOfScope] = l.s.queues.globals.outcomes[docindex.OutOfScope]
+	l.s.queues.globals = g
 	size := uint32(1)
 	for ; len(r.b) > 0; size++ {
 		c := queueChange{change: r.change(), no: no, at: at}
@@ -173,13 +173,13 @@ func (l *loading) leaseBatch(key, value []byte) error {
 func (l *loading) lease(batch uint64, until int64, b []byte) error {
 	s := l.s
 	queueNo := binary.BigEndian.Uint32(b)
-	id, err := s.queueOf(queueNo)
+	id, err := s.queues.cold.load(queueNo)
 	if err != nil || id == 0 {
 		return err
 	}
 	t := transit{queue: id, consumer: queuesched.FrontierConsumer, leaseBatch: batch}
 	copy(t.at[:], b[4:])
-	value, err := s.get(planKey(nil, queueNo, &t.at))
+	value, err := s.db.get(planKey(nil, queueNo, &t.at))
 	if err != nil || value == nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (l *loading) lease(batch uint64, until int64, b []byte) error {
 	if err != nil {
 		return err
 	}
-	t.name, t.created = s.namer.nameOfPlan(queueNo, &body), body.created
+	t.name, t.created = s.docs.namer.nameOfPlan(queueNo, &body), body.created
 	t.setText(&body)
 	t.member = body.member
 	if s.base.Sched.AnyHost(id) {
@@ -202,12 +202,12 @@ func (l *loading) lease(batch uint64, until int64, b []byte) error {
 
 func (l *loading) finish() error {
 	s := l.s
-	if _, err := s.cold.counting.some(s.base.Sched, l.now); err != nil {
+	if _, err := s.queues.cold.counting.some(s.base.Sched, l.now); err != nil {
 		return err
 	}
 	s.txn.endedBatches = nil // stale has their keys already
-	if s.journal.first == 0 {
-		s.journal.first = s.journal.no + 1
+	if s.queues.journal.first == 0 {
+		s.queues.journal.first = s.queues.journal.no + 1
 	}
 	if err := l.closeCrawls(); err != nil {
 		return err

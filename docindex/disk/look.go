@@ -1,11 +1,8 @@
 package disk
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-
-	"github.com/cockroachdb/pebble/v2"
 
 	"urlserver/docindex"
 	"urlserver/docindex/internal/embedded"
@@ -15,17 +12,17 @@ import (
 func (s *Store) Document(_ context.Context, docID []byte) (docindex.Document, error) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
-	if err := s.usableLocked(); err != nil {
+	if err := s.db.usable(); err != nil {
 		return docindex.Document{}, err
 	}
 	defer s.txn.clear()
 	s.base.CatchUpLocked(s.base.Now())
-	n, d, err := s.findIDLocked(docID)
+	n, d, err := s.docs.findID(docID)
 	if err == nil && d == nil {
 		return docindex.Document{}, fmt.Errorf("doc_id %.100q: %w", docID, docindex.ErrUnknown)
 	}
 	if err != nil {
-		return docindex.Document{}, s.failLocked(err)
+		return docindex.Document{}, s.db.fail(err)
 	}
 	return s.toDocumentLocked(&n, d)
 }
@@ -34,16 +31,16 @@ func (s *Store) Document(_ context.Context, docID []byte) (docindex.Document, er
 func (s *Store) Find(_ context.Context, queue docindex.Scope, url []byte) (docindex.Document, error) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
-	if err := s.usableLocked(); err != nil {
+	if err := s.db.usable(); err != nil {
 		return docindex.Document{}, err
 	}
 	defer s.txn.clear()
 	s.base.CatchUpLocked(s.base.Now())
 	if id := s.base.Sched.Find(queue.Crawl, queue.Key); id != 0 {
-		n := s.namer.name(s.queueAt(id).no, url)
-		d, err := s.likeliestLocked(&n)
+		n := s.docs.namer.name(s.queues.at(id).no, url)
+		d, err := s.docs.likeliest(&n)
 		if err != nil {
-			return docindex.Document{}, s.failLocked(err)
+			return docindex.Document{}, s.db.fail(err)
 		}
 		if d != nil {
 			return s.toDocumentLocked(&n, d)
@@ -53,9 +50,9 @@ func (s *Store) Find(_ context.Context, queue docindex.Scope, url []byte) (docin
 }
 
 func (s *Store) toDocumentLocked(n *name, d *doc) (docindex.Document, error) {
-	out, err := s.documentLocked(n, d)
+	out, err := s.docs.document(n, d)
 	if err != nil {
-		return out, s.failLocked(err)
+		return out, s.db.fail(err)
 	}
 	return out, nil
 }
@@ -80,66 +77,26 @@ func (s *Store) documents(
 ) (_ []docindex.Document, next []byte, err error) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
-	if err := s.usableLocked(); err != nil {
+	if err := s.db.usable(); err != nil {
 		return docs, nil, err
 	}
 	defer s.txn.clear()
 	now := s.base.Now()
 	s.base.CatchUpLocked(now)
-	queue, err := s.queueOf(queueNo)
+	queue, err := s.queues.cold.load(queueNo)
 	if err != nil {
-		return docs, nil, s.failLocked(err)
+		return docs, nil, s.db.fail(err)
 	}
 	if !s.base.Sched.IsIn(queue, scope.Crawl, scope.Key) {
 		return docs, nil, nil
 	}
-	next, err = s.scanLocked(queueNo, from, listPortion, func(n *name, d *doc) error {
-		out, err := s.documentLocked(n, d)
+	next, err = s.docs.scan(queueNo, from, listPortion, func(n *name, d *doc) error {
+		out, err := s.docs.document(n, d)
 		docs = append(docs, out)
 		return err
 	})
 	if err != nil {
-		return docs, nil, s.failLocked(err)
+		return docs, nil, s.db.fail(err)
 	}
-	return docs, next, s.trimLocked(now)
-}
-
-// scanLocked calls do with documents of a queue, beginning with a key. It returns the key to
-// continue with, or nil.
-func (s *Store) scanLocked(
-	queueNo uint32, from []byte, most int, do func(n *name, d *doc) error,
-) (next []byte, err error) {
-	if from == nil {
-		from = numberKey(docRow, queueNo)
-	}
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: numberEnd(docRow, queueNo)})
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if closing := it.Close(); err == nil {
-			err = closing
-		}
-	}()
-	for it.First(); it.Valid(); it.Next() {
-		if most--; most < 0 {
-			return bytes.Clone(it.Key()), nil
-		}
-		n, err := readName(it.Key()[1:])
-		if err != nil {
-			return nil, err
-		}
-		value, err := it.ValueAndErr()
-		if err != nil {
-			return nil, err
-		}
-		d, err := s.readLocked(&n, bytes.Clone(value))
-		if err != nil {
-			return nil, err
-		}
-		if err := do(&n, &d); err != nil {
-			return nil, err
-		}
-	}
-	return nil, nil
+	return docs, next, s.txn.trim(now)
 }

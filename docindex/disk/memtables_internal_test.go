@@ -55,8 +55,8 @@ func TestRecent(t *testing.T) {
 		}
 	}
 	has := func(path string) bool {
-		n := s.namer.name(1, []byte("http://a.test/"+path))
-		return s.memtables.has(&n)
+		n := s.docs.namer.name(1, []byte("http://a.test/"+path))
+		return s.db.memtables.has(&n)
 	}
 	want := func(when string, what map[string]bool) {
 		t.Helper()
@@ -68,13 +68,13 @@ func TestRecent(t *testing.T) {
 	}
 	put("old", docindex.New)
 	want("before the first flush", map[string]bool{"old": true, "none": true})
-	s.memtables.most = 1
+	s.db.memtables.most = 1
 	put("first", docindex.New)
-	s.memtables.most = tableSize
-	flushed := s.memtables.list[0].flushed // the next put may find it closed, and drop the generation
+	s.db.memtables.most = tableSize
+	flushed := s.db.memtables.list[0].flushed // the next put may find it closed, and drop the generation
 	put("second", docindex.New)
 	<-flushed
-	s.memtables.dropFlushed()
+	s.db.memtables.dropFlushed()
 	want("after a flush", map[string]bool{"old": false, "first": false, "second": true, "none": false})
 	put("old", docindex.Same)
 	put("second", docindex.Same)
@@ -84,9 +84,9 @@ func TestRecent(t *testing.T) {
 	}
 	want("after a purge", map[string]bool{"old": true, "first": true})
 	put("old", docindex.New)
-	s.memtables.most = 1
+	s.db.memtables.most = 1
 	put("last", docindex.New)
-	<-s.memtables.list[0].flushed
+	<-s.db.memtables.list[0].flushed
 	put("first", docindex.New)
 	put("old", docindex.Same)
 	put("last", docindex.Same)
@@ -103,18 +103,18 @@ func TestRecentWithinTxn(t *testing.T) {
 	}
 	defer s.Close()
 	flush := func() {
-		if err := s.flushLocked(); err != nil {
+		if err := s.db.flush(); err != nil {
 			t.Fatal(err)
 		}
-		<-s.memtables.list[len(s.memtables.list)-2].flushed
+		<-s.db.memtables.list[len(s.db.memtables.list)-2].flushed
 	}
 	name := func(path string) *name {
-		n := s.namer.name(1, []byte("http://a.test/"+path))
+		n := s.docs.namer.name(1, []byte("http://a.test/"+path))
 		return &n
 	}
 	s.base.Mu.Lock()
 	flush() // from here on it is known what is in memtables
-	s.memtables.dropFlushed()
+	s.db.memtables.dropFlushed()
 	s.base.Mu.Unlock()
 	var p docindex.Puts
 	if err := p.Add(docindex.Put{URL: []byte("http://a.test/known")}); err != nil {
@@ -128,13 +128,13 @@ func TestRecentWithinTxn(t *testing.T) {
 	defer s.txn.clear()
 	look := func(path string, want bool) {
 		t.Helper()
-		if row, err := s.rowLocked(name(path)); err != nil || (row != nil) != want {
+		if row, err := s.txn.row(name(path)); err != nil || (row != nil) != want {
 			t.Errorf("%s has the row %q, %v; want one: %v", path, row, err, want)
 		}
 	}
 	look("none", false) // in tables
 	flush()
-	s.memtables.add(name("late"))
+	s.db.memtables.add(name("late"))
 	look("late", false) // in memtables, too
 	look("known", true)
 }

@@ -14,6 +14,7 @@ import (
 // is full, the next one begins and the oldest one is deleted as a whole, so no call has to look for
 // what is old. A note whose row is in several generations has the text of the newest.
 type notes struct {
+	db             *database
 	oldest, newest uint32
 	bytes          int // of the newest, rows that were replaced included; the row without a name has it
 	most           int // bytes of a generation
@@ -28,10 +29,10 @@ func noteKey(dst []byte, generation uint32, name string) []byte {
 	return append(binary.BigEndian.AppendUint32(append(dst, noteRow), generation), name...)
 }
 
-// loadNotes finds the generations.
-func (s *Store) loadNotes() error {
-	s.notes = notes{oldest: 1, newest: 1, most: notesMax / noteGenerations}
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{noteRow}, UpperBound: []byte{noteRow + 1}})
+// load finds the generations.
+func (x *notes) load() error {
+	x.oldest, x.newest, x.most = 1, 1, notesMax/noteGenerations
+	it, err := x.db.NewIter(&pebble.IterOptions{LowerBound: []byte{noteRow}, UpperBound: []byte{noteRow + 1}})
 	if err != nil {
 		return err
 	}
@@ -43,12 +44,12 @@ func (s *Store) loadNotes() error {
 	if len(oldest) < len(noteKey(nil, 0, "")) {
 		return damaged(errRow)
 	}
-	s.notes.oldest = binary.BigEndian.Uint32(oldest[1:])
+	x.oldest = binary.BigEndian.Uint32(oldest[1:])
 	it.Last()
-	s.notes.newest = binary.BigEndian.Uint32(it.Key()[1:])
-	value, err := s.get(noteKey(nil, s.notes.newest, ""))
+	x.newest = binary.BigEndian.Uint32(it.Key()[1:])
+	value, err := x.db.get(noteKey(nil, x.newest, ""))
 	r := reader{b: value}
-	s.notes.bytes = int(r.uint())
+	x.bytes = int(r.uint())
 	if r.bad {
 		return damaged(errRow)
 	}
@@ -56,78 +57,68 @@ func (s *Store) loadNotes() error {
 }
 
 // KeepNotes is [docindex.Notes.KeepNotes].
-func (s *Store) KeepNotes(ctx context.Context, list []docindex.Note) error {
+func (x *notes) KeepNotes(ctx context.Context, list []docindex.Note) error {
 	if err := ctx.Err(); err != nil || len(list) == 0 {
 		return err
 	}
-	b, no, err := s.keepNotes(list)
+	b, err := x.keep(list)
 	if err != nil {
 		return err
 	}
-	return s.waitSync(b, no)
+	return x.db.waitSync(b, 0)
 }
 
-// keepNotes writes notes, in a batch of their own: the journal has nothing of them.
-func (s *Store) keepNotes(list []docindex.Note) (b *pebble.Batch, no uint64, err error) {
-	s.base.Mu.Lock()
-	defer s.base.Mu.Unlock()
-	if err := s.usableLocked(); err != nil {
-		return nil, 0, err
+// keep writes notes, in a batch of their own: the journal has nothing of them.
+func (x *notes) keep(list []docindex.Note) (b *pebble.Batch, err error) {
+	x.db.mu.Lock()
+	defer x.db.mu.Unlock()
+	if err := x.db.usable(); err != nil {
+		return nil, err
 	}
-	if err := s.space.check(); err != nil {
-		return nil, 0, err
+	if err := x.db.space.check(); err != nil {
+		return nil, err
 	}
-	b = s.db.NewBatch()
+	b = x.db.NewBatch()
 	var key []byte
 	for _, n := range list {
 		if len(n.Name) > docindex.MaxNote || len(n.Text) > docindex.MaxNote {
 			continue
 		}
-		s.nextGenerationLocked(b)
-		key = noteKey(key[:0], s.notes.newest, n.Name)
+		x.nextGeneration(b)
+		key = noteKey(key[:0], x.newest, n.Name)
 		b.Set(key, n.Text, nil) // it cannot fail on a Batch that belongs to no commit
-		s.notes.bytes += len(key) + len(n.Text)
+		x.bytes += len(key) + len(n.Text)
 	}
-	b.Set(noteKey(key[:0], s.notes.newest, ""), binary.AppendUvarint(nil, uint64(s.notes.bytes)), nil)
-	size, rows := b.Len(), int(b.Count())
-	s.space.wrote(size)
-	b, err = s.writeBatchLocked(b, s.cfg.Sync == Batch)
-	if err == nil && s.memtables.count(size, rows) {
-		err = s.flushLocked()
-	}
-	if err != nil {
-		return nil, 0, s.failLocked(err)
-	}
-	return b, s.journal.no, nil
+	b.Set(noteKey(key[:0], x.newest, ""), binary.AppendUvarint(nil, uint64(x.bytes)), nil)
+	return x.db.write(b, x.db.cfg.Sync == Batch)
 }
 
-// nextGenerationLocked begins a generation if the newest one is full.
-func (s *Store) nextGenerationLocked(b *pebble.Batch) {
-	n := &s.notes
-	if n.bytes < n.most {
+// nextGeneration begins a generation if the newest one is full.
+func (x *notes) nextGeneration(b *pebble.Batch) {
+	if x.bytes < x.most {
 		return
 	}
-	n.newest, n.bytes = n.newest+1, 0
-	if until := n.newest - noteGenerations + 1; n.newest >= noteGenerations && n.oldest < until {
-		b.DeleteRange(noteKey(nil, n.oldest, ""), noteKey(nil, until, ""), nil)
-		n.oldest = until
+	x.newest, x.bytes = x.newest+1, 0
+	if until := x.newest - noteGenerations + 1; x.newest >= noteGenerations && x.oldest < until {
+		b.DeleteRange(noteKey(nil, x.oldest, ""), noteKey(nil, until, ""), nil)
+		x.oldest = until
 	}
 }
 
 // generations returns the generations that may have notes.
-func (s *Store) generations() (oldest, newest uint32) {
-	s.base.Mu.Lock()
-	defer s.base.Mu.Unlock()
-	return s.notes.oldest, s.notes.newest
+func (x *notes) generations() (oldest, newest uint32) {
+	x.db.mu.Lock()
+	defer x.db.mu.Unlock()
+	return x.oldest, x.newest
 }
 
 // FindNotes is [docindex.Notes.FindNotes].
-func (s *Store) FindNotes(ctx context.Context, names []string, found func(i int, text []byte)) error {
-	if err := s.helper(); err != nil {
+func (x *notes) FindNotes(ctx context.Context, names []string, found func(i int, text []byte)) error {
+	if err := x.db.helper(); err != nil {
 		return err
 	}
-	defer s.helpers.Done()
-	oldest, newest := s.generations()
+	defer x.db.helpers.Done()
+	oldest, newest := x.generations()
 	var key []byte
 	for i, name := range names {
 		if err := ctx.Err(); err != nil {
@@ -135,7 +126,7 @@ func (s *Store) FindNotes(ctx context.Context, names []string, found func(i int,
 		}
 		for g := newest; g >= oldest; g-- {
 			key = noteKey(key[:0], g, name)
-			text, err := s.get(key)
+			text, err := x.db.get(key)
 			if err != nil {
 				return err
 			}
@@ -152,23 +143,23 @@ func (s *Store) FindNotes(ctx context.Context, names []string, found func(i int,
 }
 
 // EachNote is [docindex.Notes.EachNote].
-func (s *Store) EachNote(ctx context.Context, prefix string, visit func(name string, text []byte)) error {
-	if err := s.helper(); err != nil {
+func (x *notes) EachNote(ctx context.Context, prefix string, visit func(name string, text []byte)) error {
+	if err := x.db.helper(); err != nil {
 		return err
 	}
-	defer s.helpers.Done()
-	oldest, newest := s.generations()
+	defer x.db.helpers.Done()
+	oldest, newest := x.generations()
 	for g := oldest; g <= newest; g++ {
-		if err := s.eachNoteOf(ctx, noteKey(nil, g, prefix), visit); err != nil {
+		if err := x.eachOf(ctx, noteKey(nil, g, prefix), visit); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// eachNoteOf visits the notes whose keys begin with a prefix, which has a generation.
-func (s *Store) eachNoteOf(ctx context.Context, prefix []byte, visit func(name string, text []byte)) error {
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: prefix})
+// eachOf visits the notes whose keys begin with a prefix, which has a generation.
+func (x *notes) eachOf(ctx context.Context, prefix []byte, visit func(name string, text []byte)) error {
+	it, err := x.db.NewIter(&pebble.IterOptions{LowerBound: prefix})
 	if err != nil {
 		return err
 	}

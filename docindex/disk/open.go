@@ -26,40 +26,52 @@ const (
 // crawls, and after a crash of queues that the last commits changed. The first Open of a store that
 // an older version wrote takes some µs a queue.
 func Open(cfg Config) (*Store, error) {
-	s := &Store{
-		cfg: cfg, closing: make(chan struct{}),
-		journal: journal{most: maxJournal}, crawls: newCrawls(),
-		known: newKnownNames(), clearing: newClearing(),
-	}
-	s.base.Init((*body)(s), s.crawls.stats)
-	s.Contract = s.base.Contract()
-	s.merging = newCompactions()
+	s := newStore(cfg)
 	if err := makePrivate(cfg.Path); err != nil {
 		return nil, fmt.Errorf("docindex: %w", err)
 	}
 	var err error
-	if s.space, err = newSpace(cfg.Path, s.closing); err != nil {
+	if s.db.space, err = newSpace(cfg.Path, s.db.closing); err != nil {
 		return nil, fmt.Errorf("docindex: %w", err)
 	}
-	s.memtables = newMemtableFilter(s.space.table)
-	db, err := openDB(cfg.Path, options(s.space, &logger{log: cfg.Log, fatal: s.fatal}, s.merging))
+	s.db.memtables = newMemtableFilter(s.db.space.table)
+	s.db.DB, err = openDB(cfg.Path, options(s.db.space, &logger{log: cfg.Log, fatal: s.db.fatal}, s.db.merging))
 	if err != nil {
 		return nil, fmt.Errorf("docindex: %w", err)
 	}
-	s.db = db
 	if err := s.load(); err != nil {
-		s.cold.counting.end()
-		db.Close()
+		s.queues.cold.counting.end()
+		s.db.Close()
 		return nil, fmt.Errorf("docindex: %s: %w", cfg.Path, err)
 	}
-	s.helpers.Go(s.countNowAndThen)
-	s.helpers.Go(s.dropPauses)
-	s.merging.begin()
-	s.helpers.Go(s.clearNowAndThen)
+	s.db.helpers.Go(s.countNowAndThen)
+	s.db.helpers.Go(s.dropPauses)
+	s.db.merging.begin()
+	s.db.helpers.Go(s.clearNowAndThen)
 	if cfg.Sync == Interval {
-		s.helpers.Go(s.syncNowAndThen)
+		s.db.helpers.Go(s.syncNowAndThen)
 	}
 	return s, nil
+}
+
+// newStore returns a store without a database.
+func newStore(cfg Config) *Store {
+	s := &Store{
+		db:     database{cfg: cfg, merging: newCompactions(), closing: make(chan struct{})},
+		crawls: newCrawls(),
+	}
+	s.base.Init((*body)(s), s.crawls.stats)
+	s.Contract = s.base.Contract()
+	s.db.mu = &s.base.Mu
+	s.txn.db, s.txn.queues, s.txn.crawls = &s.db, &s.queues, &s.crawls
+	s.docs = documents{known: newKnownNames(),
+		db: &s.db, txn: &s.txn, queues: &s.queues, crawls: &s.crawls, transits: &s.transits}
+	s.queues = queueTable{journal: journal{most: maxJournal},
+		db: &s.db, txn: &s.txn, sched: s.base.Sched, namer: &s.docs.namer, now: s.base.Now}
+	s.queues.cold = coldQueues{table: &s.queues, db: &s.db, txn: &s.txn, sched: s.base.Sched}
+	s.crawls.txn, s.crawls.queues, s.crawls.clearing.docs = &s.txn, &s.queues, &s.docs
+	s.notes.db = &s.db
+	return s
 }
 
 // makePrivate makes a folder that only its owner can use. If the folder exists, makePrivate removes
@@ -87,20 +99,20 @@ func (s *Store) syncNowAndThen() {
 	defer tick.Stop()
 	for {
 		select {
-		case <-s.closing:
+		case <-s.db.closing:
 			return
 		case <-tick.C:
 		}
 		s.base.Mu.Lock()
-		no := s.journal.no
+		no := s.queues.journal.no
 		s.base.Mu.Unlock()
-		if s.synced.Load() == no {
+		if s.db.synced.Load() == no {
 			continue
 		}
 		if err := s.db.LogData(nil, pebble.Sync); err != nil {
-			s.fatal(err)
+			s.db.fatal(err)
 		}
-		s.synced.Store(no)
+		s.db.synced.Store(no)
 	}
 }
 
@@ -110,14 +122,14 @@ func (s *Store) load() error {
 	if err := s.loadVersion(); err != nil {
 		return err
 	}
-	if err := s.loadNotes(); err != nil {
+	if err := s.notes.load(); err != nil {
 		return err
 	}
 	served, err := s.loadMeta(now)
 	if err != nil {
 		return err
 	}
-	if err := s.loadCold(now, served); err != nil {
+	if err := s.queues.cold.open(now, served); err != nil {
 		return damaged(err)
 	}
 	l := loading{s: s, now: now, changes: map[uint32][]queueChange{}}
@@ -130,13 +142,13 @@ func (s *Store) load() error {
 		{leaseBatchRow, l.leaseBatch}, {crawlSettingsRow, l.crawlSettings},
 		{hostOverrideRow, l.hostOverride}, // after the leases, which would count as new requests to a host with a delay
 	} {
-		if err := s.each(step.kind, step.do); err != nil {
+		if err := s.db.each(step.kind, step.do); err != nil {
 			return damaged(err)
 		}
 		switch step.kind {
 		case journalRow:
 			if err = l.upgrade(); err == nil {
-				s.cold.counting = counting{rows: s.db.NewSnapshot(), next: []byte{wakeRow}, from: now,
+				s.queues.cold.counting = counting{rows: s.db.NewSnapshot(), next: []byte{wakeRow}, from: now,
 					loaded: map[uint32]struct{}{}}
 			}
 		case totalRow:
@@ -150,61 +162,19 @@ func (s *Store) load() error {
 	return l.finish()
 }
 
-// loadCold prepares for queues that are not in memory.
-func (s *Store) loadCold(now, served int64) error {
-	memory := s.cfg.Memory
-	if memory == 0 {
-		memory = DefaultMemory
-	}
-	s.cold.evictor = evictor{sched: s.base.Sched, queues: &s.queues,
-		budget: memory / 3 * 2} // the garbage collector takes the rest
-	s.cold.totals = map[uint32]struct{}{}
-	s.cold.openedAt, s.cold.served = now, served
-	s.base.Sched.KeepCold((*cold)(s))
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{pauseRow}, UpperBound: []byte{queueRow + 1}})
-	if err != nil {
-		return err
-	}
-	defer it.Close()
-	s.cold.hasPauses = it.First() && it.Key()[0] == pauseRow
-	if it.Last() && it.Key()[0] == queueRow && len(it.Key()) == 1+4 {
-		s.globals.queueNo = binary.BigEndian.Uint32(it.Key()[1:])
-	}
-	return it.Error()
-}
-
 func damaged(err error) error {
 	return fmt.Errorf("damaged: %w; put back a copy of the folder, or move it away to begin with an empty index", err)
-}
-
-// each calls do with each row of a kind, in key order. do must not keep the slices.
-func (s *Store) each(kind byte, do func(key, value []byte) error) error {
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{kind}, UpperBound: []byte{kind + 1}})
-	if err != nil {
-		return err
-	}
-	defer it.Close()
-	for it.First(); it.Valid(); it.Next() {
-		value, err := it.ValueAndErr()
-		if err != nil {
-			return err
-		}
-		if err := do(it.Key(), value); err != nil {
-			return fmt.Errorf("row %.40q: %w", it.Key(), err)
-		}
-	}
-	return it.Error()
 }
 
 // loadVersion reads the version row, which each store has. It writes the row if the database is
 // new.
 func (s *Store) loadVersion() error {
-	value, err := s.get(metaKey(metaVersion))
+	value, err := s.db.get(metaKey(metaVersion))
 	if err != nil {
 		return damaged(err)
 	}
 	if value == nil {
-		return s.newStore()
+		return s.begin()
 	}
 	r := reader{b: value}
 	v := r.uint()
@@ -212,16 +182,16 @@ func (s *Store) loadVersion() error {
 		return fmt.Errorf("it is of version %d, and this program reads version %d: run the program that "+
 			"wrote it, or choose another folder", v, version)
 	}
-	copy(s.namer.key[:], r.bytes(uint64(len(s.namer.key))))
-	copy(s.namer.mark[:], r.bytes(uint64(len(s.namer.mark))))
+	copy(s.docs.namer.key[:], r.bytes(uint64(len(s.docs.namer.key))))
+	copy(s.docs.namer.mark[:], r.bytes(uint64(len(s.docs.namer.mark))))
 	if r.bad {
 		return damaged(errRow)
 	}
-	s.cold.upgrades = v < version
+	s.queues.cold.upgrades = v < version
 	return nil
 }
 
-func (s *Store) newStore() error {
+func (s *Store) begin() error {
 	it, err := s.db.NewIter(nil)
 	if err != nil {
 		return err
@@ -233,13 +203,13 @@ func (s *Store) newStore() error {
 	if used {
 		return fmt.Errorf("it is a database of something else; choose another folder")
 	}
-	s.namer = newDocNamer()
+	s.docs.namer = newDocNamer()
 	return s.writeVersion()
 }
 
 func (s *Store) writeVersion() error {
 	value := binary.AppendUvarint(nil, version)
-	value = append(append(value, s.namer.key[:]...), s.namer.mark[:]...)
+	value = append(append(value, s.docs.namer.key[:]...), s.docs.namer.mark[:]...)
 	return s.db.Set(metaKey(metaVersion), value, pebble.Sync)
 }
 
@@ -248,7 +218,7 @@ func (s *Store) writeVersion() error {
 // and each queue's own row counts.
 func (s *Store) loadMeta(now int64) (served int64, err error) {
 	for _, word := range []string{metaSlots, metaDelay, metaPassive, metaOutOfScope} {
-		value, err := s.get(metaKey(word))
+		value, err := s.db.get(metaKey(word))
 		if err != nil {
 			return 0, damaged(err)
 		}
@@ -266,7 +236,7 @@ func (s *Store) loadMeta(now int64) (served int64, err error) {
 		case metaPassive:
 			s.base.Inactive = true
 		case metaOutOfScope:
-			s.globals.outcomes[docindex.OutOfScope] = int(r.uint())
+			s.queues.globals.outcomes[docindex.OutOfScope] = int(r.uint())
 		}
 		if r.bad {
 			return 0, damaged(errRow)

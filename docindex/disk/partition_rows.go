@@ -31,37 +31,37 @@ func appendCrawl(dst []byte, b *crawlstats.CrawlStats) []byte {
 	return dst
 }
 
-// writeCrawlsLocked writes the rows of the crawls and partitions that the txn has changed.
-func (s *Store) writeCrawlsLocked() {
-	t, c := &s.txn, &s.crawls
-	for no := range c.dirtyCrawls {
+// writeRows writes the rows of the crawls and partitions that the txn has changed.
+func (x *crawls) writeRows() {
+	t := x.txn
+	for no := range x.dirtyCrawls {
 		t.key = binary.BigEndian.AppendUint32(append(t.key[:0], crawlRow), no)
-		if b := c.stats.At(no); b != nil {
+		if b := x.stats.At(no); b != nil {
 			t.value = appendCrawl(t.value[:0], b)
 			t.set()
 		} else {
 			t.b.Delete(t.key, nil)
 		}
 	}
-	for no := range c.dirtyPartitions {
+	for no := range x.dirtyPartitions {
 		t.key = binary.BigEndian.AppendUint32(append(t.key[:0], partitionRow), no)
-		if one := c.partitions[no]; one != nil {
-			t.value = s.appendPartition(t.value[:0], one)
+		if one := x.partitions[no]; one != nil {
+			t.value = x.appendPartition(t.value[:0], one)
 			t.set()
 		} else {
 			t.b.Delete(t.key, nil)
 		}
 	}
-	for k := range c.dirtyPriorities {
+	for k := range x.dirtyPriorities {
 		t.key = binary.BigEndian.AppendUint32(append(t.key[:0], partitionRow), k.partition)
 		t.key = binary.BigEndian.AppendUint32(t.key, uint32(k.range_))
-		if t.value = appendLevels(t.value[:0], c.partitions[k.partition], k.range_); len(t.value) > 0 {
+		if t.value = appendLevels(t.value[:0], x.partitions[k.partition], k.range_); len(t.value) > 0 {
 			t.set()
 		} else {
 			t.b.Delete(t.key, nil)
 		}
 	}
-	c.clean()
+	x.clean()
 }
 
 // clean clears the record of the txn's changes, after their rows were written.
@@ -71,8 +71,8 @@ func (c *crawls) clean() {
 	clear(c.dirtyPriorities)
 }
 
-func (s *Store) appendPartition(dst []byte, c *partition) []byte {
-	for _, v := range []uint64{uint64(c.domain.Crawl.No), uint64(s.queueAt(c.queue).no), c.ended, c.purgedDocs} {
+func (x *crawls) appendPartition(dst []byte, c *partition) []byte {
+	for _, v := range []uint64{uint64(c.domain.Crawl.No), uint64(x.queues.at(c.queue).no), c.ended, c.purgedDocs} {
 		dst = binary.AppendUvarint(dst, v)
 	}
 	return append(dst, c.domain.Name...)
@@ -152,7 +152,7 @@ func (l *loading) partitionHead(no uint32, value []byte) error {
 	s, r := l.s, reader{b: value}
 	crawlNo, queueNo, ended, purged := r.uint(), r.uint(), r.uint(), r.uint()
 	b := s.crawls.stats.At(uint32(min(crawlNo, math.MaxUint32)))
-	queue, err := s.queueOf(uint32(min(queueNo, math.MaxUint32)))
+	queue, err := s.queues.cold.load(uint32(min(queueNo, math.MaxUint32)))
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (l *loading) partitionHead(no uint32, value []byte) error {
 	}
 	d := s.crawls.stats.Enter(b, string(r.b), ended)
 	b.Purged += purged
-	s.addPartition(no, &partition{domain: d, queue: queue, docs: ended, ended: ended, purgedDocs: purged})
+	s.crawls.addPartition(no, &partition{domain: d, queue: queue, docs: ended, ended: ended, purgedDocs: purged})
 	l.partitionNo = no
 	return nil
 }
@@ -197,7 +197,7 @@ func (l *loading) closeCrawls() error {
 			s.crawls.free = append(s.crawls.free, uint32(no))
 			continue
 		}
-		s.clearLaterLocked(uint32(no))
+		s.crawls.clearing.later(uint32(no))
 	}
 	if err := s.purgeInSlots(l.now); err != nil {
 		return err
@@ -210,16 +210,16 @@ func (l *loading) closeCrawls() error {
 // purgeInSlots ends what the slots had of purged partitions when the process ended. If the disk has
 // no room for that, the next purge does it.
 func (s *Store) purgeInSlots(now int64) error {
-	if s.space.check() != nil {
+	if s.db.space.check() != nil {
 		return nil
 	}
-	if err := s.beginLocked(); err != nil {
+	if err := s.txn.begin(); err != nil {
 		return err
 	}
 	for no, c := range s.crawls.partitions {
 		if c != nil && c.purged && c.docs > c.ended {
-			s.purgePartitionLocked(uint32(no), now)
+			s.crawls.purge(uint32(no), now)
 		}
 	}
-	return s.commitLazilyLocked()
+	return s.txn.commitLazily()
 }

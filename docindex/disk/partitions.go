@@ -34,6 +34,10 @@ type partition struct {
 // crawls has the crawls of a store. The commit that writes a document's row also writes the rows of
 // the crawl and partition that the document changes.
 type crawls struct {
+	txn      *txn
+	queues   *queueTable
+	clearing clearing
+
 	stats        *crawlstats.Stats
 	partitions   []*partition // by number, which is the same on disk
 	free         []uint32     // unused numbers below len(partitions)
@@ -61,86 +65,86 @@ const rangeBits = 7 // priorities that share a row differ in the lowest bits alo
 func newCrawls() crawls {
 	return crawls{
 		stats: crawlstats.New(), partitions: make([]*partition, 1), of: map[partitionKey]uint32{},
-		withReturned: map[uint32]struct{}{},
-		dirtyCrawls:  map[uint32]struct{}{}, dirtyPartitions: map[uint32]struct{}{},
+		withReturned: map[uint32]struct{}{}, clearing: newClearing(),
+		dirtyCrawls: map[uint32]struct{}{}, dirtyPartitions: map[uint32]struct{}{},
 		dirtyPriorities: map[priorityKey]struct{}{},
 	}
 }
 
-// enterCrawlLocked makes a document a member of the crawl that p names, and counts it as completed.
-// It returns the number of the document's partition, or 0 if p names no crawl.
-func (s *Store) enterCrawlLocked(queue uint32, p *docindex.Put) uint32 {
+// enter makes a document a member of the crawl that p names, and counts it as completed. It returns
+// the number of the document's partition, or 0 if p names no crawl.
+func (x *crawls) enter(queue uint32, p *docindex.Put) uint32 {
 	id, _, ok := docindex.CrawlOf(p)
 	if !ok {
 		return 0
 	}
-	b := s.crawls.stats.Find(id)
+	b := x.stats.Find(id)
 	if b == nil {
-		b = s.crawls.stats.Open(id)
-		s.crawls.dirtyCrawls[b.No] = struct{}{}
+		b = x.stats.Open(id)
+		x.dirtyCrawls[b.No] = struct{}{}
 	}
 	host := docindex.HostOf(p.URL)
 	if len(host) == 0 {
-		host = s.base.Sched.Key(queue)
+		host = x.queues.sched.Key(queue)
 	}
-	d := s.crawls.stats.Enter(b, weburl.Domain(string(host)), 1)
-	no := s.crawls.of[partitionKey{queue, d}]
+	d := x.stats.Enter(b, weburl.Domain(string(host)), 1)
+	no := x.of[partitionKey{queue, d}]
 	if no == 0 {
-		no = s.newPartition(queue, d)
+		no = x.newPartition(queue, d)
 	}
-	c := s.crawls.partitions[no]
+	c := x.partitions[no]
 	c.docs++
 	c.ended++
-	s.crawls.dirtyPartitions[no] = struct{}{}
+	x.dirtyPartitions[no] = struct{}{}
 	return no
 }
 
-// setExpiryLocked sets when the crawl of a document expires, if the Put says so.
-func (s *Store) setExpiryLocked(d *doc, p *docindex.Put) {
+// setExpiry sets when the crawl of a document expires, if the Put says so.
+func (x *crawls) setExpiry(d *doc, p *docindex.Put) {
 	id, expires, ok := docindex.ExpiryOf(p)
 	if !ok || d.member == 0 {
 		return
 	}
-	if b := s.crawls.partitions[d.member].domain.Crawl; b.ID == id && s.crawls.stats.ExpireAt(b, expires) {
-		s.crawls.dirtyCrawls[b.No] = struct{}{}
+	if b := x.partitions[d.member].domain.Crawl; b.ID == id && x.stats.ExpireAt(b, expires) {
+		x.dirtyCrawls[b.No] = struct{}{}
 	}
 }
 
-func (s *Store) newPartition(queue uint32, d *crawlstats.Domain) uint32 {
-	no := uint32(len(s.crawls.partitions))
-	if n := len(s.crawls.free); n > 0 {
-		no, s.crawls.free = s.crawls.free[n-1], s.crawls.free[:n-1]
+func (x *crawls) newPartition(queue uint32, d *crawlstats.Domain) uint32 {
+	no := uint32(len(x.partitions))
+	if n := len(x.free); n > 0 {
+		no, x.free = x.free[n-1], x.free[:n-1]
 	} else {
-		s.crawls.partitions = append(s.crawls.partitions, nil)
+		x.partitions = append(x.partitions, nil)
 	}
-	s.addPartition(no, &partition{domain: d, queue: queue})
+	x.addPartition(no, &partition{domain: d, queue: queue})
 	return no
 }
 
-func (s *Store) addPartition(no uint32, c *partition) {
-	s.crawls.partitions[no] = c
-	s.crawls.of[partitionKey{c.queue, c.domain}] = no
-	q := s.queueAt(c.queue)
+func (x *crawls) addPartition(no uint32, c *partition) {
+	x.partitions[no] = c
+	x.of[partitionKey{c.queue, c.domain}] = no
+	q := x.queues.at(c.queue)
 	if c.next = q.partitions; c.next != 0 {
-		s.crawls.partitions[c.next].prev = no
+		x.partitions[c.next].prev = no
 	}
 	q.partitions = no
 }
 
-// shiftLocked counts a document that has changed its state.
-func (s *Store) shiftLocked(no uint32, priority int32, from, to crawlstats.State, now int64) {
+// shift counts a document that has changed its state.
+func (x *crawls) shift(no uint32, priority int32, from, to crawlstats.State, now int64) {
 	if no != 0 && from != to {
-		s.shiftSomeLocked(no, priority, from, to, 1, now)
+		x.shiftSome(no, priority, from, to, 1, now)
 	}
 }
 
-func (s *Store) shiftSomeLocked(no uint32, priority int32, from, to crawlstats.State, n uint64, now int64) {
-	c := s.crawls.partitions[no]
+func (x *crawls) shiftSome(no uint32, priority int32, from, to crawlstats.State, n uint64, now int64) {
+	c := x.partitions[no]
 	b := c.domain.Crawl
 	round := b.Epoch
-	s.crawls.stats.Move(c.domain, priority, from, to, n, now)
+	x.stats.Move(c.domain, priority, from, to, n, now)
 	if b.Epoch != round {
-		s.crawls.dirtyCrawls[b.No] = struct{}{}
+		x.dirtyCrawls[b.No] = struct{}{}
 	}
 	if inTransit(from) {
 		c.inFlight.Add(priority, -n)
@@ -156,82 +160,82 @@ func (s *Store) shiftSomeLocked(no uint32, priority int32, from, to crawlstats.S
 	}
 	c.open.Add(priority, n)
 	c.ended -= n
-	s.crawls.dirtyPartitions[no] = struct{}{}
-	s.crawls.dirtyPriorities[priorityKey{no, priority >> rangeBits}] = struct{}{}
-	s.clearLaterLocked(no)
+	x.dirtyPartitions[no] = struct{}{}
+	x.dirtyPriorities[priorityKey{no, priority >> rangeBits}] = struct{}{}
+	x.clearing.later(no)
 }
 
 func inTransit(p crawlstats.State) bool { return p == crawlstats.InSlots || p == crawlstats.InClients }
 
-// purgedLocked counts documents that ended because their crawl was stopped; by may be negative.
-func (s *Store) purgedLocked(no uint32, kind uint8, by uint64) {
+// countPurged counts documents that ended because their crawl was stopped; by may be negative.
+func (x *crawls) countPurged(no uint32, kind uint8, by uint64) {
 	if no == 0 || kind != uint8(docindex.Stopped) && kind != uint8(docindex.Expired) {
 		return
 	}
-	c := s.crawls.partitions[no]
+	c := x.partitions[no]
 	c.purgedDocs += by
 	c.domain.Crawl.Purged += by
-	s.crawls.dirtyPartitions[no] = struct{}{}
+	x.dirtyPartitions[no] = struct{}{}
 }
 
-// leaveCrawlLocked ends the membership of a completed document; kind is its outcome.
-func (s *Store) leaveCrawlLocked(no uint32, kind uint8) {
+// leave ends the membership of a completed document; kind is its outcome.
+func (x *crawls) leave(no uint32, kind uint8) {
 	if no == 0 {
 		return
 	}
-	s.purgedLocked(no, kind, ^uint64(0))
-	c := s.crawls.partitions[no]
+	x.countPurged(no, kind, ^uint64(0))
+	c := x.partitions[no]
 	c.docs--
 	c.ended--
-	s.crawls.dirtyPartitions[no] = struct{}{}
-	s.crawls.stats.Leave(c.domain, 1)
+	x.dirtyPartitions[no] = struct{}{}
+	x.stats.Leave(c.domain, 1)
 	if c.docs == 0 {
-		s.closePartition(no)
+		x.closePartition(no)
 	}
 }
 
 // closePartition removes a partition without documents, and its crawl if nothing is left of it.
-func (s *Store) closePartition(no uint32) {
-	c := s.crawls.partitions[no]
+func (x *crawls) closePartition(no uint32) {
+	c := x.partitions[no]
 	if c.prev == 0 {
-		s.queueAt(c.queue).partitions = c.next
+		x.queues.at(c.queue).partitions = c.next
 	} else {
-		s.crawls.partitions[c.prev].next = c.next
+		x.partitions[c.prev].next = c.next
 	}
 	if c.next != 0 {
-		s.crawls.partitions[c.next].prev = c.prev
+		x.partitions[c.next].prev = c.prev
 	}
-	delete(s.crawls.of, partitionKey{c.queue, c.domain})
+	delete(x.of, partitionKey{c.queue, c.domain})
 	if c.purged {
-		s.txn.b.Delete(numberKey(purgedRow, no), nil)
-		delete(s.crawls.withReturned, no)
+		x.txn.b.Delete(numberKey(purgedRow, no), nil)
+		delete(x.withReturned, no)
 	}
-	s.crawls.partitions[no] = nil
-	s.crawls.free = append(s.crawls.free, no)
-	if b := c.domain.Crawl; s.crawls.stats.Release(b) {
-		s.crawls.dirtyCrawls[b.No] = struct{}{}
+	x.partitions[no] = nil
+	x.free = append(x.free, no)
+	if b := c.domain.Crawl; x.stats.Release(b) {
+		x.dirtyCrawls[b.No] = struct{}{}
 	}
 }
 
-// dropPartitionsLocked removes the partitions of a deleted queue. None of the queue's documents is
-// in transit.
-func (s *Store) dropPartitionsLocked(queue uint32, now int64) {
-	for no := s.queueAt(queue).partitions; no != 0; no = s.queueAt(queue).partitions {
-		c := s.crawls.partitions[no]
+// dropPartitions removes the partitions of a deleted queue. None of the queue's documents is in
+// transit.
+func (x *crawls) dropPartitions(queue uint32, now int64) {
+	for no := x.queues.at(queue).partitions; no != 0; no = x.queues.at(queue).partitions {
+		c := x.partitions[no]
 		c.open.Each(func(priority int32, n uint64) {
-			s.crawls.stats.Move(c.domain, priority, crawlstats.Scheduled, crawlstats.Completed, n, now)
-			s.crawls.dirtyPriorities[priorityKey{no, priority >> rangeBits}] = struct{}{}
+			x.stats.Move(c.domain, priority, crawlstats.Scheduled, crawlstats.Completed, n, now)
+			x.dirtyPriorities[priorityKey{no, priority >> rangeBits}] = struct{}{}
 		})
-		s.crawls.dirtyPartitions[no] = struct{}{}
+		x.dirtyPartitions[no] = struct{}{}
 		c.domain.Crawl.Purged -= c.purgedDocs
-		s.crawls.stats.Leave(c.domain, c.docs)
-		s.closePartition(no)
+		x.stats.Leave(c.domain, c.docs)
+		x.closePartition(no)
 	}
 }
 
-// stoppedLocked reports whether the crawl of a partition was stopped.
-func (s *Store) stoppedLocked(no uint32) bool {
-	return no != 0 && s.crawls.stats.Stopped() > 0 && s.crawls.partitions[no].domain.Crawl.Stopped
+// isStopped reports whether the crawl of a partition was stopped.
+func (x *crawls) isStopped(no uint32) bool {
+	return no != 0 && x.stats.Stopped() > 0 && x.partitions[no].domain.Crawl.Stopped
 }
 
 // droppedLocked reports whether a URL belongs to a stopped crawl. A known document that the Put
@@ -253,15 +257,15 @@ func (s *Store) droppedLocked(queue uint32, n *name, d *doc, p *docindex.Put, no
 	return true, nil
 }
 
-// rejoinLocked makes an updated document a member of the crawl that the update names. It counts as
+// rejoin makes an updated document a member of the crawl that the update names. It counts as
 // completed until it is scheduled.
-func (s *Store) rejoinLocked(queue uint32, d *doc, p *docindex.Put, now int64) {
+func (x *crawls) rejoin(queue uint32, d *doc, p *docindex.Put, now int64) {
 	was, kind := d.member, d.kind()
 	if !d.completed {
-		s.shiftLocked(was, d.at.priority(), crawlstats.Scheduled, crawlstats.Completed, now)
+		x.shift(was, d.at.priority(), crawlstats.Scheduled, crawlstats.Completed, now)
 		kind = noKind
 	}
 	// before it leaves the old one, so that a crawl of one document is not removed
-	d.member = s.enterCrawlLocked(queue, p)
-	s.leaveCrawlLocked(was, kind)
+	d.member = x.enter(queue, p)
+	x.leave(was, kind)
 }

@@ -11,17 +11,16 @@ import (
 )
 
 // FindHost is [queuesched.Cold.FindHost].
-func (c *cold) FindHost(name []byte) (h queuesched.KnownHost, ok bool) {
-	s := (*Store)(c)
-	if !c.cold.hasPauses || s.failed != nil {
+func (c *coldQueues) FindHost(name []byte) (h queuesched.KnownHost, ok bool) {
+	if !c.hasPauses || c.db.failed != nil {
 		return h, false
 	}
-	row, err := s.get(append([]byte{pauseRow}, name...))
+	row, err := c.db.get(append([]byte{pauseRow}, name...))
 	if err == nil && row != nil {
-		h, ok, err = s.readPause(row)
+		h, ok, err = c.readPause(row)
 	}
 	if err != nil {
-		s.failLocked(err)
+		c.db.fail(err)
 	}
 	return h, ok
 }
@@ -32,7 +31,7 @@ const keepGap = int64(24 * time.Hour / time.Millisecond)
 // readPause reads what the slots and clients have learned of a host. If the slots were in use shortly
 // before a restart, they may have requested the host since its pause ended, so its gap counts from
 // the restart. What was learned before a restart binds the slots, too.
-func (s *Store) readPause(row []byte) (h queuesched.KnownHost, ok bool, err error) {
+func (c *coldQueues) readPause(row []byte) (h queuesched.KnownHost, ok bool, err error) {
 	r := reader{b: row}
 	until, commit := r.int(), int64(0)
 	h.Gap = r.int()
@@ -42,15 +41,15 @@ func (s *Store) readPause(row []byte) (h queuesched.KnownHost, ok bool, err erro
 	if r.bad {
 		return h, false, errRow
 	}
-	now, gap := s.base.Now(), max(h.Gap, h.Backoff)
+	now, gap := c.table.now(), max(h.Gap, h.Backoff)
 	switch {
 	case until+keepGap <= now:
 		return h, false, nil
-	case uint64(commit) > s.cold.opened: // while the pause binds, the host is in memory
+	case uint64(commit) > c.opened: // while the pause binds, the host is in memory
 		return h, gap > 0, nil
 	}
-	if until <= s.cold.openedAt && s.cold.served > 0 && gap > 0 {
-		until = s.cold.served + gap
+	if until <= c.openedAt && c.served > 0 && gap > 0 {
+		until = c.served + gap
 	}
 	if until > now {
 		h.Paused, h.Restored = until, until
@@ -58,18 +57,18 @@ func (s *Store) readPause(row []byte) (h queuesched.KnownHost, ok bool, err erro
 	return h, until > now || gap > 0, nil
 }
 
-// keepPauseLocked keeps on disk until when a host is left alone, and the gaps that it wants: that
-// which the slots have learned, and that which clients' reports ask for. commit is the number of the
+// keepPause keeps on disk until when a host is left alone, and the gaps that it wants: that which
+// the slots have learned, and that which clients' reports ask for. commit is the number of the
 // commit that writes it.
-func (s *Store) keepPauseLocked(host []byte, until, gap, backoff int64, commit uint64) {
-	t := &s.txn
+func (c *coldQueues) keepPause(host []byte, until, gap, backoff int64, commit uint64) {
+	t := c.txn
 	t.key = append(append(t.key[:0], pauseRow), trimDot(host)...)
 	t.value = t.value[:0]
 	for _, v := range []int64{until, gap, backoff, int64(commit)} {
 		t.value = binary.AppendVarint(t.value, v)
 	}
 	t.set()
-	s.cold.hasPauses = true
+	c.hasPauses = true
 }
 
 const pauseHold = 10_000 // rows that dropSomePauses reads, which takes some ms
@@ -85,24 +84,24 @@ func (s *Store) dropPauses() {
 func (s *Store) dropSomePauses(from []byte) (next []byte) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
-	if s.usableLocked() != nil || s.space.check() != nil {
+	if s.db.usable() != nil || s.db.space.check() != nil {
 		return nil
 	}
-	next, err := s.dropPausesLocked(from)
+	next, err := s.queues.cold.dropPauses(from)
 	if err != nil {
-		s.failLocked(err)
+		s.db.fail(err)
 		return nil
 	}
 	return next
 }
 
-func (s *Store) dropPausesLocked(from []byte) (next []byte, err error) {
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: []byte{pauseRow + 1}})
+func (c *coldQueues) dropPauses(from []byte) (next []byte, err error) {
+	it, err := c.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: []byte{pauseRow + 1}})
 	if err != nil {
 		return nil, err
 	}
 	defer it.Close()
-	b, left, now := s.db.NewBatch(), pauseHold, s.base.Now()
+	b, left, now := c.db.NewBatch(), pauseHold, c.table.now()
 	defer b.Close()
 	for ok := it.First(); ok; ok = it.Next() {
 		if left--; left < 0 {
@@ -120,5 +119,5 @@ func (s *Store) dropPausesLocked(from []byte) (next []byte, err error) {
 	if err = it.Error(); err != nil || b.Empty() {
 		return next, err
 	}
-	return next, s.db.Apply(b, pebble.NoSync)
+	return next, c.db.Apply(b, pebble.NoSync)
 }

@@ -15,25 +15,25 @@ type prefetched struct {
 	name   name   // set if there is a queue
 	row    []byte // of the document; nil: there is none
 	looked bool   // row is known
-	stays  bool   // the put changes nothing; see staysLocked
+	stays  bool   // the put changes nothing; see documents.stays
 }
 
-// prefetchLocked finds the queues of URLs that are to be stored, but for those that findUniqueLocked
-// finds, and reads the URLs' rows, before the store writes any of them. It reads rows in their order
-// on disk: neighbours are in the same tables and blocks, so reading each row in the order of the Puts
-// costs several times as much when hosts come at random.
-func (s *Store) prefetchLocked(p *docindex.Puts, from, to int) (err error) {
-	t := &s.txn
+// prefetch finds the queues of URLs that are to be stored, but for those that findUnique finds, and
+// reads the URLs' rows, before the store writes any of them. It reads rows in their order on disk:
+// neighbours are in the same tables and blocks, so reading each row in the order of the Puts costs
+// several times as much when hosts come at random.
+func (x *documents) prefetch(p *docindex.Puts, from, to int) (err error) {
+	t := x.txn
 	for i := from; i < to; i++ {
 		put, host := p.At(i)
 		var a prefetched
 		if len(put.Unique) == 0 {
-			a = s.lookupLocked(&put, host)
+			a = x.lookup(&put, host)
 		}
 		t.prefetched = append(t.prefetched, a)
 		switch n := uint32(i - from); {
 		case a.queue != 0:
-			s.willReadLocked(n, &put)
+			x.willRead(n, &put)
 		case len(put.Unique) == 0:
 			t.cold = append(t.cold, n)
 		}
@@ -41,52 +41,51 @@ func (s *Store) prefetchLocked(p *docindex.Puts, from, to int) (err error) {
 	slices.SortFunc(t.cold, func(i, j uint32) int { return t.prefetched[i].key.compare(&t.prefetched[j].key) })
 	for _, i := range t.cold {
 		a := &t.prefetched[i]
-		if a.queue, err = s.queueNamed(&a.key); err != nil {
+		if a.queue, err = x.queues.cold.named(&a.key); err != nil {
 			return err
 		}
 		if a.queue != 0 {
 			put, _ := p.At(from + int(i))
-			s.willReadLocked(i, &put)
+			x.willRead(i, &put)
 		}
 	}
 	slices.SortFunc(t.order, func(i, j uint32) int { return t.prefetched[i].name.compare(&t.prefetched[j].name) })
 	for _, i := range t.order {
 		a := &t.prefetched[i]
 		a.looked = true
-		if a.row, err = s.rowLocked(&a.name); err != nil {
+		if a.row, err = x.txn.row(&a.name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// willReadLocked names a URL whose queue is known, and orders its row to be read if that is needed.
-func (s *Store) willReadLocked(i uint32, p *docindex.Put) {
-	a := &s.txn.prefetched[i]
-	a.name = s.namer.nameOf(s.queueAt(a.queue).no, docindex.IdentityOf(p), p.URL)
-	a.stays = s.staysLocked(a, p)
-	if !a.stays && s.transits.of(&a.name) == 0 {
-		s.txn.order = append(s.txn.order, i)
+// willRead names a URL whose queue is known, and orders its row to be read if that is needed.
+func (x *documents) willRead(i uint32, p *docindex.Put) {
+	a := &x.txn.prefetched[i]
+	a.name = x.namer.nameOf(x.queues.at(a.queue).no, docindex.IdentityOf(p), p.URL)
+	a.stays = x.stays(a, p)
+	if !a.stays && x.transits.of(&a.name) == 0 {
+		x.txn.order = append(x.txn.order, i)
 	}
 }
 
-// lookupLocked returns the queue for a URL on a host if it is in memory, and else where its key's row
-// is.
-func (s *Store) lookupLocked(p *docindex.Put, host []byte) (a prefetched) {
+// lookup returns the queue for a URL on a host if it is in memory, and else where its key's row is.
+func (x *documents) lookup(p *docindex.Put, host []byte) (a prefetched) {
 	key := keyOf(p, host)
-	if a.queue = s.base.Sched.Lookup(p.Crawl, key); a.queue == 0 {
-		a.key = s.namer.keyName(p.Crawl, key)
+	if a.queue = x.queues.sched.Lookup(p.Crawl, key); a.queue == 0 {
+		a.key = x.namer.keyName(p.Crawl, key)
 	}
 	return a
 }
 
-// nameLocked returns the queue for a URL on a host, and the name of the URL in it.
-func (s *Store) nameLocked(p *docindex.Put, host []byte) (a prefetched, err error) {
-	if a = s.lookupLocked(p, host); a.queue == 0 {
-		a.queue, err = s.queueNamed(&a.key)
+// nameOf returns the queue for a URL on a host, and the name of the URL in it.
+func (x *documents) nameOf(p *docindex.Put, host []byte) (a prefetched, err error) {
+	if a = x.lookup(p, host); a.queue == 0 {
+		a.queue, err = x.queues.cold.named(&a.key)
 	}
 	if a.queue != 0 {
-		a.name = s.namer.nameOf(s.queueAt(a.queue).no, docindex.IdentityOf(p), p.URL)
+		a.name = x.namer.nameOf(x.queues.at(a.queue).no, docindex.IdentityOf(p), p.URL)
 	}
 	return a, err
 }
@@ -99,37 +98,37 @@ func keyOf(p *docindex.Put, host []byte) []byte {
 	return host
 }
 
-// findLocked returns the document of a URL that is to be stored, or nil if it is not known, and
-// sets its name. It also finds documents that were stored after the prefetch.
-func (s *Store) findLocked(a *prefetched, p *docindex.Put, host []byte) (*doc, error) {
+// find returns the document of a URL that is to be stored, or nil if it is not known, and sets its
+// name. It also finds documents that were stored after the prefetch.
+func (x *documents) find(a *prefetched, p *docindex.Put, host []byte) (*doc, error) {
 	if len(p.Unique) > 0 {
-		return s.findUniqueLocked(a, p, host)
+		return x.findUnique(a, p, host)
 	}
 	if a.queue == 0 { // or has the txn added it?
-		if a.queue = s.base.Sched.Lookup(p.Crawl, keyOf(p, host)); a.queue == 0 {
+		if a.queue = x.queues.sched.Lookup(p.Crawl, keyOf(p, host)); a.queue == 0 {
 			return nil, nil
 		}
-		a.name = s.namer.nameOf(s.queueAt(a.queue).no, docindex.IdentityOf(p), p.URL)
+		a.name = x.namer.nameOf(x.queues.at(a.queue).no, docindex.IdentityOf(p), p.URL)
 	}
-	d, err := s.lookedLocked(a)
-	if err != nil || !s.queueAt(a.queue).owners {
+	d, err := x.looked(a)
+	if err != nil || !x.queues.at(a.queue).owners {
 		return d, err
 	}
-	return s.findOwnedLocked(&a.name, d, p)
+	return x.findOwned(&a.name, d, p)
 }
 
-// lookedLocked returns the document with the name that a prefetch read.
-func (s *Store) lookedLocked(a *prefetched) (*doc, error) {
+// looked returns the document with the name that a prefetch read.
+func (x *documents) looked(a *prefetched) (*doc, error) {
 	if !a.looked {
-		return s.loadLocked(&a.name)
+		return x.load(&a.name)
 	}
-	if d, ok := s.cachedLocked(&a.name); ok {
+	if d, ok := x.cached(&a.name); ok {
 		return d, nil
 	}
 	if a.row != nil {
-		s.known.add(&a.name)
+		x.known.add(&a.name)
 	}
-	return s.knownLocked(&a.name, a.row)
+	return x.decode(&a.name, a.row)
 }
 
 func (n *name) compare(o *name) int {

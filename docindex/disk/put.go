@@ -2,8 +2,6 @@ package disk
 
 import (
 	"context"
-	"encoding/binary"
-	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -36,7 +34,7 @@ func (s *Store) putSome(p *docindex.Puts, from, to int, res *docindex.PutResult)
 	verdicts := make([]docindex.Verdict, 0, to-from)
 	b, no, refused, err := s.putLocking(p, from, to, &verdicts)
 	if err == nil {
-		err = s.waitSync(b, no)
+		err = s.db.waitSync(b, no)
 	}
 	if err != nil {
 		return false, err
@@ -65,26 +63,26 @@ func (s *Store) putLocking(p *docindex.Puts, from, to int, verdicts *[]docindex.
 ) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
-	if err := s.beginLocked(); err != nil {
+	if err := s.txn.begin(); err != nil {
 		return nil, 0, nil, err
 	}
-	if err := s.prefetchLocked(p, from, to); err != nil {
-		return nil, 0, nil, s.abortLocked(err)
+	if err := s.docs.prefetch(p, from, to); err != nil {
+		return nil, 0, nil, s.txn.abort(err)
 	}
 	now := s.base.Now()
 	for i := from; i < to; i++ {
 		put, host := p.At(i)
 		verdict, refusal, err := s.putLocked(&s.txn.prefetched[i-from], &put, host, now)
 		if err != nil {
-			return nil, 0, nil, s.abortLocked(err)
+			return nil, 0, nil, s.txn.abort(err)
 		}
 		if verdict == docindex.Refused {
 			refused = append(refused, docindex.Refusal{Index: i, Err: refusal})
 		}
 		*verdicts = append(*verdicts, verdict)
 	}
-	b, err = s.commitLocked()
-	return b, s.journal.no, refused, err
+	b, err = s.txn.commit()
+	return b, s.queues.journal.no, refused, err
 }
 
 func (s *Store) putLocked(
@@ -93,21 +91,21 @@ func (s *Store) putLocked(
 	if a.stays {
 		return docindex.Same, nil, nil
 	}
-	d, err := s.findLocked(a, p, host)
+	d, err := s.docs.find(a, p, host)
 	if err != nil {
 		return 0, nil, err
 	}
 	if len(p.DocID) > 0 {
-		if refusal, err = s.takenLocked(p.DocID, &a.name, d); err != nil || refusal != nil {
+		if refusal, err = s.docs.taken(p.DocID, &a.name, d); err != nil || refusal != nil {
 			return docindex.Refused, refusal, err
 		}
 	}
 	if p.Update && s.base.Sched.HasOrphans() {
-		n := s.namer.name(0, p.URL)
+		n := s.docs.namer.name(0, p.URL)
 		s.base.Sched.Reported(host, n.hash[:urlLen], now)
 	}
 	if d != nil {
-		if err := s.settleUpdateLocked(&a.name, d, p, now); err != nil {
+		if err := s.docs.settleUpdate(&a.name, d, p, now); err != nil {
 			return 0, nil, err
 		}
 	}
@@ -122,10 +120,10 @@ func (s *Store) putLocked(
 		if err := s.updateLocked(a.queue, &a.name, d, p, now); err != nil {
 			return 0, nil, err
 		}
-		s.setExpiryLocked(d, p)
+		s.crawls.setExpiry(d, p)
 		return docindex.Changed, nil, nil
 	case d != nil:
-		s.setExpiryLocked(d, p)
+		s.crawls.setExpiry(d, p)
 		return docindex.Same, nil, nil
 	}
 	s.openLocked(a, p, host, now)
@@ -135,28 +133,11 @@ func (s *Store) putLocked(
 	return docindex.New, nil, nil
 }
 
-// takenLocked says why a document cannot have a DOC_ID; known is what is known of the document.
-func (s *Store) takenLocked(docID []byte, n *name, known *doc) (refusal, err error) {
-	owner, d, err := s.findIDLocked(docID)
-	if err != nil {
-		return nil, err
-	}
-	if d != nil && owner != *n {
-		url, err := s.urlLocked(&owner, d)
-		return fmt.Errorf("doc_id %q: taken by %.200s", docID, url), err
-	}
-	named, given := s.namer.named(docID)
-	if given && known == nil && named != *n {
-		return fmt.Errorf("doc_id %q: the index gives those itself", docID), nil
-	}
-	return nil, nil
-}
-
 // openLocked returns the queue for a URL on a host, and adds it if there is none.
 func (s *Store) openLocked(a *prefetched, p *docindex.Put, host []byte, now int64) {
 	if a.queue != 0 {
 		if s.base.Sched.NoteHost(a.queue, host, now) {
-			s.rewriteRow(a.queue)
+			s.queues.rewriteRow(a.queue)
 		}
 		return
 	}
@@ -165,21 +146,12 @@ func (s *Store) openLocked(a *prefetched, p *docindex.Put, host []byte, now int6
 		s.txn.b.Delete(presetKey(p.Crawl, key), nil)
 	}
 	a.queue = s.base.Sched.Add(p.Crawl, key, host, now)
-	s.globals.queueNo++
-	s.queues.add(a.queue, queue{no: s.globals.queueNo, due: queuesched.Never, cursor: plainPlace,
+	s.queues.globals.queueNo++
+	s.queues.add(a.queue, queue{no: s.queues.globals.queueNo, due: queuesched.Never, cursor: plainPlace,
 		wake: queuesched.NoMoment})
-	s.keyRowLocked(s.globals.queueNo, &a.key)
-	s.rewriteRow(a.queue)
-	a.name = s.namer.nameOf(s.globals.queueNo, docindex.IdentityOf(p), p.URL)
-}
-
-// keyRowLocked writes the row that finds a queue by its key.
-func (s *Store) keyRowLocked(no uint32, n *name) {
-	t := &s.txn
-	t.key = n.docKey(t.key[:0])
-	t.value = binary.BigEndian.AppendUint32(t.value[:0], no)
-	t.set()
-	s.memtables.add(n)
+	s.queues.keyRow(s.queues.globals.queueNo, &a.key)
+	s.queues.rewriteRow(a.queue)
+	a.name = s.docs.namer.nameOf(s.queues.globals.queueNo, docindex.IdentityOf(p), p.URL)
 }
 
 // insertLocked adds a new document.
@@ -187,45 +159,33 @@ func (s *Store) insertLocked(queue uint32, n *name, p *docindex.Put, host []byte
 	d := doc{created: embedded.CreatedAt(p.Created, now)}
 	owner := docindex.OwnerOf(p.Metadata)
 	if len(p.Unique) > 0 {
-		s.giveIDLocked(queue, n, s.namer.uniqueKey(p.Crawl, docindex.IdentityOf(p)))
+		s.docs.giveID(queue, n, s.docs.namer.uniqueKey(p.Crawl, docindex.IdentityOf(p)))
 	}
-	if q := s.queueAt(queue); (owner != nil || len(p.Unique) > 0) && !q.owners {
+	if q := s.queues.at(queue); (owner != nil || len(p.Unique) > 0) && !q.owners {
 		q.owners = true
-		s.rewriteRow(queue)
+		s.queues.rewriteRow(queue)
 	}
-	if _, given := s.namer.named(p.DocID); len(p.DocID) > 0 && !given {
-		s.giveIDLocked(queue, n, p.DocID)
+	if _, given := s.docs.namer.named(p.DocID); len(p.DocID) > 0 && !given {
+		s.docs.giveID(queue, n, p.DocID)
 		d.id = p.DocID
 	}
 	if p.Due == docindex.Never {
 		d.completed, d.url, d.owner, d.lasting = true, p.URL, owner, keep(lastingOf(docindex.Pack(p)))
-		s.writeLocked(n, &d)
-		s.count(queue, queuesched.Completed, 1)
+		s.docs.write(n, &d)
+		s.queues.count(queue, queuesched.Completed, 1)
 		s.base.Sched.Refresh(queue, now)
 		return nil
 	}
-	branch, err := s.enterBranchLocked(queue, p, host, now)
+	branch, err := s.queues.enterBranch(queue, p, host, now)
 	if err != nil {
 		return err
 	}
-	d.member = s.enterCrawlLocked(queue, p)
-	s.setExpiryLocked(&d, p)
-	s.scheduleRowLocked(queue, n, &d, p, branch, now)
-	s.count(queue, queuesched.Scheduled, 1)
-	s.enqueueLocked(queue, &d.at, now)
+	d.member = s.crawls.enter(queue, p)
+	s.crawls.setExpiry(&d, p)
+	s.docs.schedule(queue, n, &d, p, branch, now)
+	s.queues.count(queue, queuesched.Scheduled, 1)
+	s.queues.enqueue(queue, &d.at, now)
 	return nil
-}
-
-func (s *Store) giveIDLocked(queue uint32, n *name, docID []byte) {
-	t := &s.txn
-	t.ids[string(docID)] = *n
-	t.key = append(append(t.key[:0], idRow), docID...)
-	t.value = n.append(t.value[:0])
-	t.set()
-	if q := s.queueAt(queue); !q.hasIDs {
-		q.hasIDs = true
-		s.rewriteRow(queue)
-	}
 }
 
 // updateLocked updates a known document.
@@ -237,7 +197,7 @@ func (s *Store) updateLocked(queue uint32, n *name, d *doc, p *docindex.Put, now
 		return s.completeLocked(queue, *n, d, p.URL, embedded.Reported(now), now)
 	}
 	if d.completed {
-		s.move(queue, queuesched.Completed, queuesched.Scheduled)
+		s.queues.move(queue, queuesched.Completed, queuesched.Scheduled)
 	} else if id := s.transits.of(n); id != 0 {
 		s.finishLocked(id, docindex.Scheduled, now)
 	}
@@ -245,11 +205,11 @@ func (s *Store) updateLocked(queue uint32, n *name, d *doc, p *docindex.Put, now
 		if !d.completed {
 			s.base.Sched.CountLater(queue, embedded.DueMS(d.at.due()), now, -1)
 		}
-		s.unplanLocked(n, d)
+		s.docs.unplan(n, d)
 	}
-	s.rejoinLocked(queue, d, p, now)
-	s.scheduleRowLocked(queue, n, d, p, 0, now)
-	s.enqueueLocked(queue, &d.at, now)
+	s.crawls.rejoin(queue, d, p, now)
+	s.docs.schedule(queue, n, d, p, 0, now)
+	s.queues.enqueue(queue, &d.at, now)
 	s.base.Sched.Refresh(queue, now) // its limit may no longer be reached
 	return nil
 }

@@ -41,5 +41,5 @@ func (s *Store) recallLocked(t *transit, o *docindex.Outcomes) {
 	if len(s.base.Recalls) == 0 && s.base.Forget == nil || t.consumer == queuesched.FrontierConsumer {
 		return
 	}
-	o.Add(docindex.Outcome{DocID: s.docIDOf(t)})
+	o.Add(docindex.Outcome{DocID: s.docs.docIDOf(t)})
 }

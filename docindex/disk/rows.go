@@ -31,7 +31,7 @@ const (
 	queueRow         = 'q' // queue number: the queue without its documents
 	setRow           = 'y' // queue number: exists while the queue has settings
 	totalRow         = 'x' // crawl number of the scheduler: the crawl ID and the counts of its queues
-	wakeRow          = 'w' // crawl number of the scheduler, moment, queue number: see wakeLocked
+	wakeRow          = 'w' // crawl number of the scheduler, moment, queue number: see coldQueues.setWake
 	planRow          = 's' // queue number, place: the body of a scheduled document
 	crawlSettingsRow = 't' // crawl ID: its settings
 	// queue number, hash: the document without its body; with 0 as queue number and docNamer.keyName:

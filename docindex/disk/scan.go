@@ -44,13 +44,13 @@ func (s *Store) eachQueue(
 func (s *Store) findNo(scope docindex.Scope) (no uint32, err error) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
-	if err := s.usableLocked(); err != nil {
+	if err := s.db.usable(); err != nil {
 		return 0, err
 	}
 	if id := s.base.Sched.Find(scope.Crawl, scope.Key); id != 0 {
-		no = s.queueAt(id).no
+		no = s.queues.at(id).no
 	}
-	return no, s.failed
+	return no, s.db.failed
 }
 
 const maxSome = 10_000 // rows of queues that one call looks at; it holds the lock
@@ -62,13 +62,13 @@ func (s *Store) someQueues(
 ) (next uint32, err error) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
-	if err := s.usableLocked(); err != nil {
+	if err := s.db.usable(); err != nil {
 		return 0, err
 	}
 	it, err := s.db.NewIter(&pebble.IterOptions{
 		LowerBound: numberKey(queueRow, from), UpperBound: []byte{queueRow + 1}})
 	if err != nil {
-		return 0, s.failLocked(err)
+		return 0, s.db.fail(err)
 	}
 	defer it.Close()
 	left := maxSome
@@ -79,7 +79,7 @@ func (s *Store) someQueues(
 			q, err = readQueue(value)
 		}
 		if err != nil {
-			return 0, s.failLocked(err)
+			return 0, s.db.fail(err)
 		}
 		no := binary.BigEndian.Uint32(it.Key()[1:])
 		if left--; left < 0 {
@@ -90,7 +90,7 @@ func (s *Store) someQueues(
 		}
 	}
 	if err := it.Error(); err != nil {
-		return 0, s.failLocked(err)
+		return 0, s.db.fail(err)
 	}
 	return 0, nil
 }

@@ -38,13 +38,13 @@ func (s *Store) Set(ctx context.Context, set docindex.Setting) error {
 	if set.Kind != docindex.SetActive {
 		s.recall(set)
 	}
-	return s.waitSync(b, no)
+	return s.db.waitSync(b, no)
 }
 
 func (s *Store) set(set docindex.Setting) (b *pebble.Batch, no uint64, err error) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
-	if err := s.beginLocked(); err != nil {
+	if err := s.txn.begin(); err != nil {
 		return nil, 0, err
 	}
 	if set.Kind == docindex.SetActive {
@@ -63,8 +63,8 @@ func (s *Store) set(set docindex.Setting) (b *pebble.Batch, no uint64, err error
 		s.txn.clear()
 		return nil, 0, err
 	}
-	b, err = s.commitLocked()
-	return b, s.journal.no, err
+	b, err = s.txn.commit()
+	return b, s.queues.journal.no, err
 }
 
 func (s *Store) setActiveLocked(active bool) {
@@ -79,10 +79,10 @@ func (s *Store) setActiveLocked(active bool) {
 // setDefaultLocked lets go of the lock now and then, after the setting is committed.
 func (s *Store) setDefaultLocked(delay int64) (b *pebble.Batch, no uint64, err error) {
 	s.txn.b.Set(metaKey(metaDelay), binary.AppendVarint(nil, delay), nil)
-	if b, err = s.commitLocked(); err != nil {
+	if b, err = s.txn.commit(); err != nil {
 		return nil, 0, err
 	}
-	no = s.journal.no
+	no = s.queues.journal.no
 	s.base.Sched.SetDefaultDelay(delay)
 	s.base.RefreshLocked()
 	return b, no, nil
@@ -96,7 +96,7 @@ func (s *Store) setLocked(set *docindex.Setting, to queuesched.Settings, now int
 		return docindex.ErrTooMany
 	}
 	if id := s.base.Sched.Find(set.Crawl, set.Key); id != 0 {
-		s.rewriteRow(id)
+		s.queues.rewriteRow(id)
 		return nil
 	}
 	all, _ := s.base.Sched.Preset(set.Crawl, set.Key)

@@ -44,7 +44,7 @@ func (s *Store) handOutSome(
 ) (got int, more bool, err error) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
-	if err := s.usableLocked(); err != nil {
+	if err := s.db.usable(); err != nil {
 		return 0, false, err
 	}
 	now := s.base.Now()
@@ -68,14 +68,14 @@ func (s *Store) handOutSome(
 			}
 			continue
 		}
-		if err = s.iterateLocked(&w, queue); err == nil && s.toSlotsLocked(&w, consumer, until, now, b) {
+		if err = s.docs.iterate(&w, queue); err == nil && s.toSlotsLocked(&w, consumer, until, now, b) {
 			got++
 		}
 	}
 	s.base.Sched.EndRound(now)
-	err = errors.Join(err, w.close(), s.failed)
+	err = errors.Join(err, w.close(), s.db.failed)
 	if err == nil {
-		err = s.trimLocked(now)
+		err = s.txn.trim(now)
 	}
 	return got, more || w.more, err
 }
@@ -89,13 +89,13 @@ func (s *Store) toSlotsLocked(
 ) bool {
 	if !w.next(consumer, now) {
 		s.base.Sched.Skip(w.id)
-		s.setDueLocked(w.id, w.due(), now)
+		s.queues.setDue(w.id, w.due(), now)
 		return false
 	}
 	var room [givenLen]byte
 	id := w.plan.id
 	if len(id) == 0 {
-		id = s.namer.docID(room[:0], &w.name)
+		id = s.docs.namer.docID(room[:0], &w.name)
 	}
 	b.AddFor(id, w.plan.url, w.at.priority(), docindex.SpiderOf(w.plan.packed.Metadata()),
 		s.base.Sched.Crawl(w.id))
@@ -119,11 +119,11 @@ func (s *Store) markSlotsLocked(now int64) error {
 	if s.slotMark != 0 && now-s.slotMark < slotMarkEvery {
 		return nil
 	}
-	if err := s.space.check(); err != nil {
+	if err := s.db.space.check(); err != nil {
 		return err
 	}
 	if err := s.db.Set(metaKey(metaSlots), binary.AppendVarint(nil, now), pebble.NoSync); err != nil {
-		return s.failLocked(err)
+		return s.db.fail(err)
 	}
 	s.slotMark = now
 	return nil
@@ -146,7 +146,7 @@ func (s *Store) applyEach(
 		if err != nil {
 			return err
 		}
-		return s.waitSync(b, no)
+		return s.db.waitSync(b, no)
 	})
 }
 
@@ -155,26 +155,26 @@ func (s *Store) applySome(
 ) (b *pebble.Batch, no uint64, err error) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
-	if err := s.beginLocked(); err != nil {
+	if err := s.txn.begin(); err != nil {
 		return nil, 0, err
 	}
 	now := s.base.Now()
 	for i := from; i < to; i++ {
 		out := o.At(i)
 		if err := apply(&out, now); err != nil {
-			return nil, 0, s.abortLocked(err)
+			return nil, 0, s.txn.abort(err)
 		}
 	}
-	b, err = s.commitLocked()
-	return b, s.journal.no, err
+	b, err = s.txn.commit()
+	return b, s.queues.journal.no, err
 }
 
 func (s *Store) endLocked(out *docindex.Outcome, now int64) error {
-	n, d, err := s.findIDLocked(out.DocID)
+	n, d, err := s.docs.findID(out.DocID)
 	if err != nil || d == nil {
 		return err
 	}
-	url, ok, err := s.ownURLLocked(out, &n, d)
+	url, ok, err := s.docs.ownURL(out, &n, d)
 	if err != nil || !ok {
 		return err
 	}
@@ -184,9 +184,10 @@ func (s *Store) endLocked(out *docindex.Outcome, now int64) error {
 		return nil
 	}
 	if int(out.Kind) < docindex.Kinds {
-		s.globals.outcomes[out.Kind]++
+		s.queues.globals.outcomes[out.Kind]++
 		if out.Kind == docindex.OutOfScope {
-			s.txn.b.Set(metaKey(metaOutOfScope), binary.AppendUvarint(nil, uint64(s.globals.outcomes[out.Kind])), nil)
+			n := uint64(s.queues.globals.outcomes[out.Kind])
+			s.txn.b.Set(metaKey(metaOutOfScope), binary.AppendUvarint(nil, n), nil)
 		}
 	}
 	if d.member != 0 {
@@ -195,34 +196,22 @@ func (s *Store) endLocked(out *docindex.Outcome, now int64) error {
 	queue := s.queues.byNumber(n.queue)
 	if transit != 0 && s.endsWithPartitionLocked(transit, out.Kind) {
 		s.endedLocked(queue, &n, d, now)
-		s.purgedLocked(d.member, uint8(out.Kind), 1)
+		s.crawls.countPurged(d.member, uint8(out.Kind), 1)
 		return nil
 	}
-	if out.Again == 0 || s.stoppedLocked(d.member) {
+	if out.Again == 0 || s.crawls.isStopped(d.member) {
 		return s.completeLocked(queue, n, d, url, embedded.LastOf(out, now), now)
 	}
 	if transit != 0 && s.transits.at(transit).consumer != queuesched.FrontierConsumer {
-		s.markDirty(queue).served[queuesched.SlotConsumer] = true
+		s.queues.markDirty(queue).served[queuesched.SlotConsumer] = true
 	}
 	p := docindex.Put{URL: url, Crawl: []byte(s.base.Sched.Crawl(queue)), Due: out.Again,
 		Priority: d.at.priority(), Metadata: out.Metadata}
-	if err := s.renewLocked(&n, d, &p); err != nil {
+	if err := s.docs.renew(&n, d, &p); err != nil {
 		return err
 	}
 	d.last = embedded.LastOf(out, now)
 	return s.updateLocked(queue, &n, d, &p, now)
-}
-
-// ownURLLocked returns a document's URL, and whether an outcome is of the document. If the outcome
-// names the same URL, it compares names and reads no row.
-func (s *Store) ownURLLocked(out *docindex.Outcome, n *name, d *doc) (url []byte, own bool, err error) {
-	if len(out.URL) > 0 {
-		if asked := s.namer.name(n.queue, out.URL); asked.isOf(n) {
-			return out.URL, true, nil
-		}
-	}
-	url, err = s.urlLocked(n, d)
-	return url, err == nil && out.IsOf(url), err
 }
 
 // Pause is [docindex.Pauser.Pause].
@@ -243,7 +232,7 @@ func (s *Store) pauseLocked(out *docindex.Outcome, url []byte, now int64) {
 	until, gap := now+out.Pause.Milliseconds(), out.Gap.Milliseconds()
 	_, _, backoff := s.base.Sched.HostPause(host)
 	s.base.Sched.PauseHost(host, until, gap, now)
-	s.keepPauseLocked(host, until, gap, backoff, s.journal.no+1)
+	s.queues.cold.keepPause(host, until, gap, backoff, s.queues.journal.no+1)
 }
 
 // Return is [docindex.Returner.Return].
@@ -259,16 +248,16 @@ func (s *Store) Return(ctx context.Context, o *docindex.Outcomes) error {
 func (s *Store) returnSome(o *docindex.Outcomes, from, to int) error {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
-	if err := s.usableLocked(); err != nil {
+	if err := s.db.usable(); err != nil {
 		return err
 	}
 	defer s.txn.clear()
 	now := s.base.Now()
 	for i := from; i < to; i++ {
 		out := o.At(i)
-		n, d, err := s.findIDLocked(out.DocID)
+		n, d, err := s.docs.findID(out.DocID)
 		if err != nil {
-			return s.failLocked(err)
+			return s.db.fail(err)
 		}
 		if d == nil {
 			continue
@@ -277,9 +266,9 @@ func (s *Store) returnSome(o *docindex.Outcomes, from, to int) error {
 		if id == 0 || s.transits.at(id).consumer == queuesched.FrontierConsumer {
 			continue
 		}
-		_, own, err := s.ownURLLocked(&out, &n, d)
+		_, own, err := s.docs.ownURL(&out, &n, d)
 		if err != nil {
-			return s.failLocked(err)
+			return s.db.fail(err)
 		}
 		if own {
 			s.finishLocked(id, docindex.Scheduled, now)

@@ -28,17 +28,17 @@ func readTotals(b []byte) (crawl string, n queuesched.Counts, err error) {
 	return crawl, n, nil
 }
 
-// writeTotalsLocked writes the counts of the crawls that the txn has changed.
-func (s *Store) writeTotalsLocked() {
-	t, last := &s.txn, uint32(math.MaxUint32)
+// writeTotals writes the counts of the crawls that the txn has changed.
+func (x *queueTable) writeTotals() {
+	t, last := x.txn, uint32(math.MaxUint32)
 	for _, id := range t.dirty {
-		if no := s.base.Sched.CrawlNo(id); no != last { // many queues are of one crawl
-			s.cold.totals[no], last = struct{}{}, no
+		if no := x.sched.CrawlNo(id); no != last { // many queues are of one crawl
+			x.cold.totals[no], last = struct{}{}, no
 		}
 	}
-	for no := range s.cold.totals {
+	for no := range x.cold.totals {
 		t.key = append(t.key[:0], numberKey(totalRow, no)...)
-		crawl, n := s.base.Sched.CrawlAt(no)
+		crawl, n := x.sched.CrawlAt(no)
 		if n.Queues == 0 {
 			t.b.Delete(t.key, nil)
 			continue
@@ -46,5 +46,5 @@ func (s *Store) writeTotalsLocked() {
 		t.value = appendTotals(t.value[:0], crawl, n)
 		t.set()
 	}
-	clear(s.cold.totals)
+	clear(x.cold.totals)
 }

@@ -6,7 +6,6 @@ import (
 
 	"urlserver/docindex"
 	"urlserver/docindex/internal/crawlstats"
-	"urlserver/docindex/internal/embedded"
 	"urlserver/docindex/internal/queuesched"
 )
 
@@ -25,14 +24,6 @@ type transit struct {
 	host       string // the host, if the queue's key may be another
 }
 
-// docIDOf returns the DOC_ID of a document in transit.
-func (s *Store) docIDOf(t *transit) []byte {
-	if t.idLen > 0 {
-		return []byte(t.id[:t.idLen])
-	}
-	return s.namer.docID(nil, &t.name)
-}
-
 // place returns the state of a document in transit in the counts of its crawl.
 func (t *transit) place() crawlstats.State {
 	if t.consumer == queuesched.SlotConsumer {
@@ -49,7 +40,7 @@ func (n *name) hash32() uint32 {
 func (s *Store) dispatchLocked(t transit, until, now int64) {
 	id := s.transits.add(t)
 	s.base.Sched.Move(t.queue, queuesched.Scheduled, queuesched.InTransit)
-	s.shiftLocked(t.member, t.at.priority(), crawlstats.Scheduled, t.place(), now)
+	s.crawls.shift(t.member, t.at.priority(), crawlstats.Scheduled, t.place(), now)
 	if until > 0 {
 		s.base.Leases.Set(id, time.Duration(until))
 	}
@@ -69,12 +60,12 @@ func (s *Store) finishLocked(id uint32, to docindex.State, now int64) transit {
 		s.txn.endedBatches = append(s.txn.endedBatches, t.leaseBatch)
 	}
 	if to == docindex.Scheduled {
-		s.shiftLocked(t.member, t.at.priority(), t.place(), crawlstats.Scheduled, now)
+		s.crawls.shift(t.member, t.at.priority(), t.place(), crawlstats.Scheduled, now)
 		if t.member != 0 && s.crawls.partitions[t.member].purged {
-			s.noteReturnedLocked(t.member, t.name)
+			s.crawls.noteReturned(t.member, t.name)
 		}
 	} else {
-		s.shiftLocked(t.member, t.at.priority(), t.place(), crawlstats.Completed, now)
+		s.crawls.shift(t.member, t.at.priority(), t.place(), crawlstats.Completed, now)
 	}
 	if !s.base.Sched.Exists(t.queue) {
 		s.base.Sched.CountBack(t.queue, []byte(t.host), t.consumer, now)
@@ -82,35 +73,13 @@ func (s *Store) finishLocked(id uint32, to docindex.State, now int64) transit {
 	}
 	if to == docindex.Scheduled {
 		s.base.Sched.Move(t.queue, queuesched.InTransit, queuesched.Scheduled)
-		s.enqueueLocked(t.queue, &t.at, now)
+		s.queues.enqueue(t.queue, &t.at, now)
 	} else {
-		s.move(t.queue, queuesched.InTransit, queuesched.Completed)
+		s.queues.move(t.queue, queuesched.InTransit, queuesched.Completed)
 		if t.consumer != queuesched.FrontierConsumer {
-			s.markDirty(t.queue).served[queuesched.SlotConsumer] = true
+			s.queues.markDirty(t.queue).served[queuesched.SlotConsumer] = true
 		}
 	}
 	s.base.Sched.CountBack(t.queue, []byte(t.host), t.consumer, now)
 	return t
-}
-
-// enqueueLocked makes sure that the store reads a place of a queue when it is due.
-func (s *Store) enqueueLocked(queue uint32, p *place, now int64) {
-	s.base.Sched.CountLater(queue, embedded.DueMS(p.due()), now, 1)
-	q := s.queueAt(queue)
-	q.touched = true
-	switch {
-	case p.branch() != 0:
-		s.enqueueInBranchLocked(queue, p)
-	case !q.cursor.before(p):
-		q.backfill.add(p)
-	}
-	if due := embedded.DueMS(p.due()); due < q.due {
-		s.setDueLocked(queue, due, now)
-	}
-}
-
-func (s *Store) setDueLocked(queue uint32, due, now int64) {
-	q := s.queueAt(queue)
-	q.due, q.touched = due, true
-	s.base.Sched.SetDue(queue, due, now)
 }

@@ -19,26 +19,26 @@ func (s *docNamer) uniqueKey(crawl, identity []byte) []byte {
 	return sum.Sum([]byte{0})[:1+hashLen]
 }
 
-// findUniqueLocked is findLocked for a Put with a unique. It finds the document in any queue of the
-// crawl. If there is none, it sets queue and name as they are for a new document.
-func (s *Store) findUniqueLocked(a *prefetched, p *docindex.Put, host []byte) (*doc, error) {
-	n, ok, err := s.ownerLocked(s.namer.uniqueKey(p.Crawl, docindex.IdentityOf(p)))
+// findUnique is find for a Put with a unique. It finds the document in any queue of the crawl. If
+// there is none, it sets queue and name as they are for a new document.
+func (x *documents) findUnique(a *prefetched, p *docindex.Put, host []byte) (*doc, error) {
+	n, ok, err := x.named(x.namer.uniqueKey(p.Crawl, docindex.IdentityOf(p)))
 	if err != nil {
 		return nil, err
 	}
 	if ok {
-		id, err := s.queueOf(n.queue)
+		id, err := x.queues.cold.load(n.queue)
 		if err != nil {
 			return nil, err
 		}
 		if id != 0 {
-			if d, err := s.loadLocked(&n); err != nil || d != nil {
+			if d, err := x.load(&n); err != nil || d != nil {
 				a.queue, a.name = id, n
 				return d, err
 			}
 		}
 	}
-	*a, err = s.nameLocked(p, host)
+	*a, err = x.nameOf(p, host)
 	return nil, err
 }
 
@@ -77,22 +77,22 @@ func (d *doc) kept() docindex.Packed {
 	return *d.lasting
 }
 
-// lastingLocked returns lastingOf of a document's body. It reads the body only of a document that is
+// lasting returns lastingOf of a document's body. It reads the body only of a document that is
 // scheduled and has more than metadata.
-func (s *Store) lastingLocked(n *name, d *doc) (docindex.Packed, error) {
+func (x *documents) lasting(n *name, d *doc) (docindex.Packed, error) {
 	switch {
 	case d.completed && !d.purged, d.lasting != nil:
 		return d.kept(), nil
 	case !d.packed:
 		return nil, nil
 	}
-	body, err := s.bodyLocked(n.queue, &d.at)
+	body, err := x.body(n.queue, &d.at)
 	return lastingOf(body.packed), err
 }
 
-// withPayloadLocked adds the payload of a document that is not completed to what is kept of it.
-func (s *Store) withPayloadLocked(n *name, d *doc, lasting docindex.Packed) (docindex.Packed, error) {
-	body, err := s.bodyLocked(n.queue, &d.at)
+// withPayload adds the payload of a document that is not completed to what is kept of it.
+func (x *documents) withPayload(n *name, d *doc, lasting docindex.Packed) (docindex.Packed, error) {
+	body, err := x.body(n.queue, &d.at)
 	var p docindex.Put
 	lasting.Unpack(&p)
 	p.Payload = body.packed.Payload()
@@ -109,14 +109,14 @@ func (t *transit) setText(body *plan) {
 	}
 }
 
-// settleUpdateLocked decides whether a Put of a known document updates it, and makes an update keep
-// what the document keeps.
-func (s *Store) settleUpdateLocked(n *name, d *doc, p *docindex.Put, now int64) error {
-	state, _ := s.stateLocked(n, d)
+// settleUpdate decides whether a Put of a known document updates it, and makes an update keep what
+// the document keeps.
+func (x *documents) settleUpdate(n *name, d *doc, p *docindex.Put, now int64) error {
+	state, _ := x.state(n, d)
 	if p.Sooner && !p.Update {
 		p.Update = embedded.BringsForward(p, state, d.at.due(), now)
 		if p.Update && state == docindex.Scheduled {
-			body, err := s.bodyLocked(n.queue, &d.at)
+			body, err := x.body(n.queue, &d.at)
 			if err != nil {
 				return err
 			}
@@ -128,29 +128,29 @@ func (s *Store) settleUpdateLocked(n *name, d *doc, p *docindex.Put, now int64) 
 		return nil
 	}
 	if len(p.Unique) > 0 { // it may have another URL than p
-		url, err := s.urlLocked(n, d)
+		url, err := x.url(n, d)
 		if err != nil {
 			return err
 		}
 		p.URL = url
 	}
-	return s.renewLocked(n, d, p)
+	return x.renew(n, d, p)
 }
 
-// renewLocked makes an update keep what the document keeps: its owner, its unique and depth, and its
+// renew makes an update keep what the document keeps: its owner, its unique and depth, and its
 // payload unless the update has one.
-func (s *Store) renewLocked(n *name, d *doc, p *docindex.Put) error {
+func (x *documents) renew(n *name, d *doc, p *docindex.Put) error {
 	if p.Due == docindex.Never {
 		return nil // the update completes the document
 	}
-	owner, err := s.docOwnerLocked(n, d)
+	owner, err := x.ownerOf(n, d)
 	if err != nil {
 		return err
 	}
-	packed, err := s.lastingLocked(n, d)
+	packed, err := x.lasting(n, d)
 	if err == nil && d.packed && !d.completed {
 		var body plan
-		body, err = s.bodyLocked(n.queue, &d.at)
+		body, err = x.body(n.queue, &d.at)
 		packed = body.packed
 	}
 	if err != nil {
@@ -162,12 +162,12 @@ func (s *Store) renewLocked(n *name, d *doc, p *docindex.Put) error {
 }
 
 // idsOf returns the ends of the keys of id rows that are for a document of a crawl.
-func (s *Store) idsOf(crawl, id []byte, packed docindex.Packed) (all [][]byte) {
+func (x *documents) idsOf(crawl, id []byte, packed docindex.Packed) (all [][]byte) {
 	if len(id) > 0 {
 		all = append(all, bytes.Clone(id))
 	}
 	if len(packed.Unique()) > 0 {
-		all = append(all, s.namer.uniqueKey(crawl, packed.Identity()))
+		all = append(all, x.namer.uniqueKey(crawl, packed.Identity()))
 	}
 	return all
 }

@@ -12,8 +12,8 @@ import (
 // crash repeats it: the version row comes last.
 func (l *loading) upgrade() error {
 	s := l.s
-	if !s.cold.upgrades {
-		s.cold.opened = s.journal.no
+	if !s.queues.cold.upgrades {
+		s.queues.cold.opened = s.queues.journal.no
 		return nil
 	}
 	u := upgrading{l: l, crawls: map[string]uint32{}, b: s.db.NewBatch()}
@@ -21,7 +21,7 @@ func (l *loading) upgrade() error {
 		u.b.DeleteRange([]byte{kind}, []byte{kind + 1}, nil)
 	}
 	u.b.DeleteRange(numberKey(docRow, 0), numberEnd(docRow, 0), nil)
-	if err := s.each(queueRow, u.queue); err != nil {
+	if err := s.db.each(queueRow, u.queue); err != nil {
 		return err
 	}
 	for no, n := range u.totals {
@@ -32,7 +32,7 @@ func (l *loading) upgrade() error {
 	}
 	u.b.Close()
 	l.changes = nil // the rows contain them
-	s.cold.opened = s.journal.no
+	s.queues.cold.opened = s.queues.journal.no
 	return s.writeVersion()
 }
 
@@ -65,7 +65,7 @@ func (u *upgrading) queue(key, value []byte) error {
 	n.Queues++
 	n.URLs[queuesched.Scheduled] += uint64(q.Scheduled)
 	n.URLs[queuesched.Completed] += uint64(q.Completed)
-	q.asOf, q.due, q.cursor, q.wake = s.journal.no, 0, place{}, queuesched.NoMoment
+	q.asOf, q.due, q.cursor, q.wake = s.queues.journal.no, 0, place{}, queuesched.NoMoment
 	if q.Scheduled > 0 {
 		n.Active++
 		q.wake = 0
@@ -74,7 +74,7 @@ func (u *upgrading) queue(key, value []byte) error {
 	if q.isSet(u.l.now) {
 		u.b.Set(numberKey(setRow, no), nil, nil)
 	}
-	name := s.namer.keyName(q.crawl, q.key)
+	name := s.docs.namer.keyName(q.crawl, q.key)
 	u.b.Set(name.docKey(nil), binary.BigEndian.AppendUint32(nil, no), nil)
 	u.b.Set(numberKey(queueRow, no), q.append(nil), nil)
 	if u.b.Len() < upgradeBatch {

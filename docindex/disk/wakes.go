@@ -37,11 +37,11 @@ func readWakeKey(b []byte) (crawl uint32, p wakePlace, err error) {
 }
 
 // placeOf returns the place of a crawl.
-func (s *Store) placeOf(crawl uint32) *wakePlace {
-	for int(crawl) >= len(s.cold.places) {
-		s.cold.places = append(s.cold.places, wakePlace{})
+func (c *coldQueues) placeOf(crawl uint32) *wakePlace {
+	for int(crawl) >= len(c.places) {
+		c.places = append(c.places, wakePlace{})
 	}
-	return &s.cold.places[crawl]
+	return &c.places[crawl]
 }
 
 const (
@@ -52,32 +52,31 @@ const (
 )
 
 // Recheck is [queuesched.Cold.Recheck].
-func (c *cold) Recheck(first bool, now int64) (more bool) {
-	s := (*Store)(c)
-	if s.failed != nil {
+func (c *coldQueues) Recheck(first bool, now int64) (more bool) {
+	if c.db.failed != nil {
 		return false
 	}
 	if first {
-		c.cold.recheck = []byte{wakeRow}
+		c.recheck = []byte{wakeRow}
 	}
-	more, err := s.recheckLocked(now)
-	if err == nil && s.txn.b == nil {
-		err = s.trimLocked(now)
+	more, err := c.recheckSome(now)
+	if err == nil && c.txn.b == nil {
+		err = c.txn.trim(now)
 	}
 	if err != nil {
-		s.failLocked(err)
+		c.db.fail(err)
 		return false
 	}
 	return more
 }
 
-func (s *Store) recheckLocked(now int64) (more bool, err error) {
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: s.cold.recheck, UpperBound: []byte{wakeRow + 1}})
+func (c *coldQueues) recheckSome(now int64) (more bool, err error) {
+	it, err := c.db.NewIter(&pebble.IterOptions{LowerBound: c.recheck, UpperBound: []byte{wakeRow + 1}})
 	if err != nil {
 		return false, err
 	}
 	defer it.Close()
-	rows := queueRows{s: s}
+	rows := queueRows{db: c.db}
 	defer rows.close()
 	left := maxRechecked
 	for ok := it.First(); ok; {
@@ -86,7 +85,7 @@ func (s *Store) recheckLocked(now int64) (more bool, err error) {
 			return false, err
 		}
 		if left--; left < 0 {
-			s.cold.recheck = append(s.cold.recheck[:0], it.Key()...)
+			c.recheck = append(c.recheck[:0], it.Key()...)
 			return true, nil
 		}
 		switch {
@@ -102,13 +101,13 @@ func (s *Store) recheckLocked(now int64) (more bool, err error) {
 			return false, err
 		}
 		r := reader{b: value}
-		if r.uint()&wakesByRule != 0 && s.queues.byNumber(p.no) == 0 {
+		if r.uint()&wakesByRule != 0 && c.table.byNumber(p.no) == 0 {
 			q, err := rows.read(p.no)
 			if err != nil {
 				return false, err
 			}
 			if q != nil && q.wake == p.at {
-				if _, err := s.loadQueueLocked(p.no, q, now); err != nil {
+				if _, err := c.loadRow(p.no, q, now); err != nil {
 					return false, err
 				}
 			}
@@ -122,14 +121,14 @@ func (s *Store) recheckLocked(now int64) (more bool, err error) {
 // says that the queue waits for something else than its first document to be due.
 const wakesByRule = 1
 
-// wakeLocked writes the wake row of a queue at a moment, or moves it there; NoMoment: it has none. n
+// setWake writes the wake row of a queue at a moment, or moves it there; NoMoment: it has none. n
 // is how many documents are scheduled; the row of a moment in the past need not say that.
-func (s *Store) wakeLocked(id uint32, at queuesched.Moment, byRule bool, n uint32, now int64) {
-	q, t := s.queueAt(id), &s.txn
+func (c *coldQueues) setWake(id uint32, at queuesched.Moment, byRule bool, n uint32, now int64) {
+	q, t := c.table.at(id), c.txn
 	if q.wake == at && (q.wakes == n || at == queuesched.NoMoment || at.MS() <= now) {
 		return
 	}
-	crawl := s.base.Sched.CrawlNo(id)
+	crawl := c.sched.CrawlNo(id)
 	if q.wake != queuesched.NoMoment && q.wake != at {
 		t.key = wakeKey(t.key[:0], crawl, wakePlace{q.wake, q.no})
 		t.b.Delete(t.key, nil)

@@ -1,0 +1,185 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// database is a store's Pebble database, with whether it can be used, what is on disk for certain, and
+// which documents' rows its memtables may have.
+type database struct {
+	*pebble.DB
+	cfg       Config
+	space     *space
+	merging   *compactions
+	closing   chan struct{}
+	helpers   sync.WaitGroup // goroutines that use the database; Close waits for them
+	synced    atomic.Uint64  // the last commit that is known to be on disk
+	mu        *sync.Mutex    // the store's lock; it guards the next fields
+	failed    error          // the error after which the store refuses all calls
+	closed    bool
+	memtables memtableFilter
+}
+
+// usable returns the error after which the store refuses all calls, or nil.
+func (d *database) usable() error {
+	if d.closed {
+		return ErrClosed
+	}
+	return d.failed
+}
+
+// fail makes the store refuse all calls after an error of the database: memory and disk may
+// differ. Opening it again reads what is on disk.
+func (d *database) fail(err error) error {
+	if pebble.IsCorruptionError(err) || errors.Is(err, errRow) {
+		err = damaged(err)
+	}
+	if d.failed == nil {
+		d.failed = fmt.Errorf("the index in %s cannot go on until it is opened again: %w", d.cfg.Path, err)
+		d.cfg.Log.Error().Err(d.failed).Msg("docindex")
+	}
+	return d.failed
+}
+
+// fatal ends the process: commits that the store has not acknowledged yet may be lost, so it must
+// not acknowledge anything. It does not return.
+func (d *database) fatal(err error) {
+	err = fmt.Errorf("the index in %s cannot go on: %w; start again, which reads what is on disk", d.cfg.Path, err)
+	if d.cfg.Fatal != nil {
+		d.cfg.Fatal(err)
+	}
+	panic(err)
+}
+
+// flushForClose writes the memtables into tables, so that the next Open has no logs to read. If
+// that fails or takes long, as on a full disk, the next Open reads the logs.
+func (d *database) flushForClose() {
+	d.merging.end() // or else the flush starts a compaction, and the database's Close waits for it
+	flushed, err := d.AsyncFlush()
+	if err != nil {
+		return
+	}
+	select {
+	case <-flushed:
+	case <-time.After(maxFlushForClose):
+	}
+}
+
+// helper registers the caller as a user of the database, so that Close waits until the caller calls
+// helpers.Done.
+func (d *database) helper() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return ErrClosed
+	}
+	d.helpers.Add(1)
+	return nil
+}
+
+const maxFlushForClose = 10 * time.Second
+
+// get reads a row. It returns nil if there is none.
+func (d *database) get(key []byte) ([]byte, error) {
+	value, closer, err := d.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	own := append([]byte{}, value...)
+	return own, closer.Close()
+}
+
+// each calls do with each row of a kind, in key order. do must not keep the slices.
+func (d *database) each(kind byte, do func(key, value []byte) error) error {
+	it, err := d.NewIter(&pebble.IterOptions{LowerBound: []byte{kind}, UpperBound: []byte{kind + 1}})
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	for it.First(); it.Valid(); it.Next() {
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return err
+		}
+		if err := do(it.Key(), value); err != nil {
+			return fmt.Errorf("row %.40q: %w", it.Key(), err)
+		}
+	}
+	return it.Error()
+}
+
+// write applies a batch to the database, and flushes the memtables if it is time for that. With sync it
+// returns the batch, whose sync is under way.
+func (d *database) write(b *pebble.Batch, sync bool) (*pebble.Batch, error) {
+	bytes, rows := b.Len(), int(b.Count())
+	d.space.wrote(bytes)
+	b, err := d.apply(b, sync)
+	if err == nil && d.memtables.count(bytes, rows) {
+		err = d.flush()
+	}
+	if err != nil {
+		return nil, d.fail(err)
+	}
+	return b, nil
+}
+
+func (d *database) apply(b *pebble.Batch, sync bool) (*pebble.Batch, error) {
+	if sync {
+		return b, d.ApplyNoSyncWait(b, pebble.Sync)
+	}
+	if err := d.Apply(b, pebble.NoSync); err != nil {
+		return nil, err
+	}
+	return nil, b.Close()
+}
+
+// flush starts a flush of the memtables into tables.
+func (d *database) flush() error {
+	flushed, err := d.AsyncFlush()
+	if err == nil {
+		d.memtables.next(flushed)
+	}
+	return err
+}
+
+// waitSync waits until the commit with a number is on disk.
+func (d *database) waitSync(b *pebble.Batch, number uint64) error {
+	if d.cfg.Sync != Batch {
+		return nil
+	}
+	var err error
+	switch {
+	case b != nil:
+		err = b.SyncWait()
+		b.Close()
+	case d.synced.Load() >= number:
+		return nil
+	default: // another call's commit, whose sync may be under way
+		if err = d.helper(); err != nil {
+			return err
+		}
+		err = d.LogData(nil, pebble.Sync)
+		d.helpers.Done()
+	}
+	if err != nil {
+		d.fatal(err)
+	}
+	for {
+		old := d.synced.Load()
+		if old >= number || d.synced.CompareAndSwap(old, number) {
+			return nil
+		}
+	}
+}
+
+// ErrClosed is returned after Close.
+var ErrClosed = errors.New("the index on disk is closed")
