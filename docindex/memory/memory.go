@@ -57,6 +57,10 @@ func NewLimited(limit int64) *Store {
 	return m
 }
 
+// SetClock replaces the clock before the store is used: elapsed returns the time since the store was
+// made, and never goes back. It is for simulations.
+func (m *Store) SetClock(elapsed func() time.Duration) { m.base.SetClock(elapsed) }
+
 // body is a Store as [embedded.Body].
 type body Store
 

@@ -95,7 +95,9 @@ func (sc *Scenario) turns() (budget int, ahead docindex.Ahead) {
 
 func newScopedIndex(r *run) *scopedIndex {
 	x := &scopedIndex{run: r, ends: map[uint32]docindex.Outcome{}, tags: map[string]put{}}
-	x.store = scoped.New(watchedStore{memory.New(), x})
+	store := memory.New()
+	store.SetClock(func() time.Duration { return r.now })
+	x.store = scoped.New(watchedStore{store, x})
 	x.store.SetClock(func() int64 { return r.start.Add(r.now + r.drift).Unix() })
 	x.store.OnRecall(func(o *docindex.Outcomes) {
 		for i := range o.Len() {

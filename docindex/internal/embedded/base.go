@@ -27,7 +27,8 @@ type Base struct {
 
 	settings crawlSettings
 	start    time.Time
-	notifier Notifier // Broadcast when a queue becomes available to clients
+	elapsed  func() time.Duration // since start; never goes back
+	notifier Notifier             // Broadcast when a queue becomes available to clients
 	wakes    []func()
 }
 
@@ -44,19 +45,24 @@ type Body interface {
 // Init makes b ready for a store.
 func (b *Base) Init(body Body, crawls *crawlstats.Stats) {
 	b.start, b.Body, b.Crawls = time.Now(), body, crawls
+	b.elapsed = func() time.Duration { return time.Since(b.start) }
 	b.Sched = queuesched.New(b.notifier.Broadcast)
 }
 
 // Now returns ms since 1970 by the monotonic clock since the start.
 func (b *Base) Now() int64 {
-	return b.start.UnixMilli() + time.Since(b.start).Milliseconds()
+	return b.start.UnixMilli() + b.elapsed().Milliseconds()
 }
 
 // NowUp is Now rounded up. A delay that counts from NowUp is not short by a fraction of a
 // millisecond.
 func (b *Base) NowUp() int64 {
-	return b.start.UnixMilli() + int64((time.Since(b.start)+time.Millisecond-1)/time.Millisecond)
+	return b.start.UnixMilli() + int64((b.elapsed()+time.Millisecond-1)/time.Millisecond)
 }
+
+// SetClock replaces the clock before the store is used: elapsed returns the time since the store was
+// made, and never goes back. It is for simulations.
+func (b *Base) SetClock(elapsed func() time.Duration) { b.elapsed = elapsed }
 
 // CatchUpLocked ends the leases that are over and makes available the queues that are due. It does
 // some of that; more: some is left.
