@@ -29,7 +29,7 @@ func (d *Scheduler) SetBranched(id uint32, now int64) {
 
 // most returns how many URLs of a domain the slots have at most.
 func (d *Scheduler) most(c *crawl, one *domain) uint32 {
-	if one.own != 0 && c.overruns.list[one.own].next > c.pages {
+	if one.own != 0 && c.overruns.list[one.own].Next > c.pages {
 		return d.ahead.Waiting
 	}
 	return d.ahead.Domain

@@ -4,15 +4,12 @@ import (
 	"math"
 	"time"
 
+	"urlserver/docindex/internal/rounds"
 	"urlserver/internal/container/timeheap"
 )
 
-// A round of a domain is the time in which a crawl hands out budget pages of it. Within its budget a
-// domain takes turns as if there were no budgets: each of its queues has a turn. A domain overruns if
-// the other domains of its crawl that have work have had less than half as many pages meanwhile, on
-// average. Then it waits until they have had as many: that ends the round. Each time that it
-// overruns again the length of its next round doubles, up to maxStretch. A round in which it does not
-// overrun halves the length again. (BEAST, in IRLbot: Scaling to 6 Billion Pages and Beyond, 2008.)
+// Package rounds says when a domain overruns its budget, and how long it waits then. Within its budget a
+// domain takes turns as if there were no budgets: each of its queues has a turn.
 //
 // A dear page, of a shape that brings nothing but itself, counts as several, of the budget and of the
 // crawl: so it is compared with what others bring.
@@ -22,19 +19,13 @@ import (
 // slots has no such page beside others, which may be enough for the slots. After a dear page
 // out of turn its queue rests, so that it has a page where it could have several.
 
-// maxStretch is how many times a round doubles.
-const maxStretch = 6
-
 // overrun is a domain that has overrun its budget, or of which the slots have enough. Its queues are
 // in rings of their own, so that it costs O(log n) to let all of them wait, or go.
 type overrun struct {
 	domain uint32    // 0: unused
 	rings  [2]uint32 // by consumer
 	queues [2]int    // in them
-	round  uint32    // times that it overran, less the rounds in which it did not
-	next   uint64    // pages of the crawl with which its next round begins; 0: it has a round
-	wait   uint64    // pages from its overrun to next
-	since  int64     // ms; when it overran
+	rounds.Overrun
 }
 
 // overruns has the domains of a crawl that have overrun their budget, or of which the slots have
@@ -62,16 +53,13 @@ func (d *Scheduler) SetBudget(pages uint32) {
 			continue // free
 		}
 		c := &d.crawls[one.crawl]
-		if one.beginRound(c); one.own != 0 {
+		if one.Begin(c.pages); one.own != 0 {
 			o := &c.overruns.list[one.own]
-			o.round, o.next = 0, 0
+			o.Round, o.Next = 0, 0
 			d.orderOverrun(c, one.own)
 		}
 	}
 }
-
-// beginRound begins a round with the crawl's next page.
-func (one *domain) beginRound(c *crawl) { one.used, one.begun = 0, c.pages-one.pages }
 
 // charge counts a page that is handed out to a consumer, and counts as so many of the budget.
 func (d *Scheduler) charge(q *queue, consumer Consumer, pages uint32, now int64) {
@@ -79,16 +67,16 @@ func (d *Scheduler) charge(q *queue, consumer Consumer, pages uint32, now int64)
 	d.turns[consumer].charge(q.crawl, &c.pass[consumer], c.stride)
 	waits := one.own != 0 && !c.beginOverrun(one)
 	c.pages += uint64(pages)
-	one.pages += uint64(pages)
+	one.Pages += uint64(pages)
 	if waits {
-		c.overruns.list[one.own].next += uint64(pages)
+		c.overruns.list[one.own].Next += uint64(pages)
 		c.outOfTurn++
 		d.rest(q, pages, now)
 	} else {
 		c.inTurn, c.outOfTurn = d.hosts.round, 0
-		one.used += pages
+		one.Used += pages
 	}
-	if !waits && one.used >= d.budget && d.budget > 0 {
+	if !waits && one.Used >= d.budget && d.budget > 0 {
 		d.endRound(q, now)
 	}
 	d.orderDomain(q.domain)
@@ -110,41 +98,35 @@ func (d *Scheduler) rest(q *queue, pages uint32, now int64) {
 }
 
 // beginOverrun begins the next round of a domain that waits for it; false: it still waits, and a
-// page of it goes out of turn. Rounds in which it had nothing to hand out count as such in which it
-// did not overrun.
+// page of it goes out of turn.
 func (c *crawl) beginOverrun(one *domain) bool {
 	o := &c.overruns.list[one.own]
 	switch {
-	case o.next == 0:
+	case o.Next == 0:
 		return true
-	case c.pages < o.next:
+	case !o.IsOver(c.pages):
 		return false
 	}
-	if c.pages > o.next {
-		o.round -= uint32(min(uint64(o.round), (c.pages-o.next)/o.wait))
-	}
-	o.next = 0
-	one.beginRound(c)
+	one.Begin(c.pages)
 	return true
 }
 
 // endRound ends the round of the domain of a queue, which has had its budget.
 func (d *Scheduler) endRound(q *queue, now int64) {
 	c, one := &d.crawls[q.crawl], d.domains.at(q.domain)
-	others := c.pages - one.pages - one.begun
 	round := uint32(0)
 	if one.own != 0 {
-		round = c.overruns.list[one.own].round
+		round = c.overruns.list[one.own].Round
 	}
-	stretch := min(round, maxStretch)
+	stretch := round
 	if faulty(faultStretch) {
 		stretch = 0
 	}
-	length := uint64(d.budget) * (max(c.domainsWithWork(), 1) - 1) << stretch
-	if 2*others >= length || faulty(faultBudget) {
-		one.beginRound(c)
+	wait := one.End(c.pages, uint64(d.budget), c.domainsWithWork(), stretch)
+	if wait == 0 || faulty(faultBudget) {
+		one.Begin(c.pages)
 		if round > 0 {
-			c.overruns.list[one.own].round--
+			c.overruns.list[one.own].Round--
 		}
 		return
 	}
@@ -152,9 +134,8 @@ func (d *Scheduler) endRound(q *queue, now int64) {
 		one.own = c.newOverrun(q.domain)
 	}
 	o := &c.overruns.list[one.own]
-	o.round, o.wait, o.since = round+1, length-others, now
-	if o.next = c.pages + o.wait; faulty(faultEarly) {
-		o.next -= o.wait / 2
+	if o.Waits(c.pages, wait, now); faulty(faultEarly) {
+		o.Next -= o.Wait / 2
 	}
 }
 
@@ -214,8 +195,8 @@ func (d *Scheduler) orderOverrun(c *crawl, no uint32) {
 	o := &all.list[no]
 	for consumer := range o.rings {
 		turns, waits := &all.turns[consumer], &all.waits[consumer]
-		to, turn := turns, o.next
-		if o.next > 0 {
+		to, turn := turns, o.Next
+		if o.Next > 0 {
 			to = waits
 		} else if n := o.queues[consumer]; n > 0 {
 			turn = c.pages + uint64((c.rings[consumer].count-all.queues[consumer])/n)
@@ -224,7 +205,7 @@ func (d *Scheduler) orderOverrun(c *crawl, no uint32) {
 		case o.queues[consumer] == 0:
 			to = nil
 		case Consumer(consumer) == SlotConsumer && d.enough(c, d.domains.at(o.domain)):
-			if to = &all.supplied; o.next <= c.pages {
+			if to = &all.supplied; o.Next <= c.pages {
 				turn = Never
 			}
 		}
@@ -280,7 +261,7 @@ func (d *Scheduler) isPlain(c *crawl, one *domain) bool {
 	if one.own == 0 {
 		return true
 	}
-	if o := &c.overruns.list[one.own]; o.round > 0 || o.next > 0 || o.queues != [2]int{} || d.enough(c, one) {
+	if o := &c.overruns.list[one.own]; o.Round > 0 || o.Next > 0 || o.queues != [2]int{} || d.enough(c, one) {
 		return false
 	}
 	d.endOverrun(c, one.own)
@@ -338,11 +319,11 @@ func (d *Scheduler) EachOverrun(visit func(Overrun)) {
 			continue
 		}
 		for _, o := range one.overruns.list {
-			if o.domain == 0 || o.round == 0 && o.next <= one.pages {
+			if o.domain == 0 || o.Round == 0 && o.Next <= one.pages {
 				continue
 			}
-			visit(Overrun{Crawl: one.name, Domain: d.domains.name(d.domains.at(o.domain)), Round: o.round,
-				Left: max(o.next, one.pages) - one.pages, Wait: o.wait})
+			visit(Overrun{Crawl: one.name, Domain: d.domains.name(d.domains.at(o.domain)), Round: o.Round,
+				Left: max(o.Next, one.pages) - one.pages, Wait: o.Wait})
 		}
 	}
 }
@@ -361,12 +342,12 @@ func (d *Scheduler) RestoreOverrun(as Overrun, now int64) {
 	}
 	one.own = c.newOverrun(id)
 	o := &c.overruns.list[one.own]
-	o.round, o.wait, o.since = as.Round, max(1, as.Wait), now
+	o.Round, o.Wait, o.Since = as.Round, max(1, as.Wait), now
 	if as.Left > 0 {
-		o.next = c.pages + min(as.Left, o.wait)
+		o.Next = c.pages + min(as.Left, o.Wait)
 		return
 	}
-	one.beginRound(c)
+	one.Begin(c.pages)
 }
 
 // Budget is how a domain of a crawl stands.
@@ -383,17 +364,17 @@ type Budget struct {
 func (d *Scheduler) BudgetOf(id uint32, now int64) Budget {
 	q := d.queues.At(id)
 	c, one := &d.crawls[q.crawl], d.domains.at(q.domain)
-	b := Budget{Domain: d.domains.name(one), Pages: one.pages, Used: one.used, Round: 1}
+	b := Budget{Domain: d.domains.name(one), Pages: one.Pages, Used: one.Used, Round: 1}
 	if one.own == 0 {
 		return b
 	}
 	o := &c.overruns.list[one.own]
-	if b.Round = 1 + o.round; o.next <= c.pages {
+	if b.Round = 1 + o.Round; o.Next <= c.pages {
 		return b
 	}
-	b.Left, b.Next = o.next-c.pages, Never
-	if had := o.wait - b.Left; had > 0 {
-		b.Next = now + int64(float64(now-o.since)*float64(b.Left)/float64(had))
+	b.Left, b.Next = o.Next-c.pages, Never
+	if had := o.Wait - b.Left; had > 0 {
+		b.Next = now + int64(float64(now-o.Since)*float64(b.Left)/float64(had))
 	}
 	return b
 }

@@ -223,7 +223,7 @@ const overranWait = 10 * 60_000
 // overran reports whether the domain of a queue overran its budget and waits.
 func (d *Scheduler) overran(q *queue) bool {
 	no, c := d.domains.at(q.domain).own, &d.crawls[q.crawl]
-	return no != 0 && c.overruns.list[no].next > c.pages
+	return no != 0 && c.overruns.list[no].Next > c.pages
 }
 
 // waitsSince returns since or until when a queue waits for its next turn, whoever has that; NoMoment:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"hash/maphash"
 
+	"urlserver/docindex/internal/rounds"
 	"urlserver/internal/container/arena"
 	"urlserver/internal/container/hashindex"
 	"urlserver/internal/container/slab"
@@ -12,15 +13,13 @@ import (
 
 // domain is the queues of a crawl whose keys are in one registered domain.
 type domain struct {
-	name    arena.Ref
-	crawl   uint32
-	queues  uint32
-	active  uint32 // of these, those with URLs scheduled or in transit
-	own     uint32 // number in the crawl's overruns; 0: its queues take turns with all others
-	out     uint32 // URLs that the slots of this daemon have
-	used    uint32 // pages of the round; a dear one counts as several
-	pages   uint64 // pages that were handed out, counted as those of the crawl
-	begun   uint64 // pages of other domains of the crawl when the round began
+	name   arena.Ref
+	crawl  uint32
+	queues uint32
+	active uint32 // of these, those with URLs scheduled or in transit
+	own    uint32 // number in the crawl's overruns; 0: its queues take turns with all others
+	out    uint32 // URLs that the slots of this daemon have
+	rounds.Domain
 	nameLen uint16
 	kept    bool // in the crawl's list of domains that stay without a queue in memory
 }
@@ -76,7 +75,7 @@ func (d *Scheduler) openDomain(crawl uint32, name string) uint32 {
 	id := d.domains.find(crawl, name)
 	if id == 0 {
 		id = d.domains.add(crawl, name)
-		d.domains.at(id).beginRound(&d.crawls[crawl])
+		d.domains.at(id).Begin(d.crawls[crawl].pages)
 	}
 	return id
 }
@@ -102,7 +101,7 @@ func (d *Scheduler) leaveDomain(id uint32, evicted bool) {
 	one.out -= q.out[SlotConsumer] - q.remote
 	d.orderDomain(q.domain)
 	if c := &d.crawls[q.crawl]; d.isPlain(c, one) && one.queues == 0 && !one.kept {
-		if evicted && d.budget > 0 && one.used >= (d.budget+1)/2 {
+		if evicted && d.budget > 0 && one.Used >= (d.budget+1)/2 {
 			one.kept = true
 			c.kept = append(c.kept, q.domain)
 		} else {
