@@ -46,7 +46,7 @@ var testOnly = []string{"internal/testkit", "docindex/indextest", "reservation/r
 // packages of the standard library that they may import.
 var (
 	pure = []string{
-		"docindex/internal/addresses", "docindex/internal/queuesched", "hostslots",
+		"docindex/internal/addresses", "docindex/internal/queuesched", "docindex/internal/rounds", "hostslots",
 		"internal/container/arena", "internal/container/hashindex",
 		"internal/container/dense", "internal/container/slab", "internal/container/timeheap",
 		"internal/trace",

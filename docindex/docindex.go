@@ -145,7 +145,7 @@ type Hooks interface {
 	RestoreRounds(rounds []Round)
 
 	// SetAhead sets how many documents the slots have at most before it is their turn. docindex/redis
-	// gives any number.
+	// gives any number of a domain.
 	SetAhead(to Ahead)
 
 	// SetAddresses makes URL Frontier clients keep the pace of sites and addresses, in queues whose

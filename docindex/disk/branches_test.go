@@ -2,14 +2,12 @@ package disk_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"urlserver/docindex"
 	"urlserver/docindex/disk"
-	"urlserver/docindex/memory"
+	"urlserver/docindex/indextest"
 )
 
 // linksOf puts links of a few shapes, as they stand on a page.
@@ -107,78 +105,6 @@ func TestBranchesReopened(t *testing.T) {
 	}
 }
 
-// Links of one shape come first in, first out, and so do those that say a priority or a due time,
-// or no page: as if there were no shapes.
-func TestOneShape(t *testing.T) {
-	for name, s := range map[string]docindex.Store{"memory": memory.New(), "disk": open(t, t.TempDir(), disk.None)} {
-		t.Run(name, func(t *testing.T) {
-			var p docindex.Puts
-			var want []string
-			past := time.Now().Unix() - 100
-			for i := range 300 {
-				put := docindex.Put{URL: fmt.Appendf(nil, "http://site.test/page-%d.html", i)}
-				if want = append(want, fmt.Sprintf("page-%d.html", i)); i%10 > 0 {
-					put.Page = []byte("http://site.test/page-0.html")
-				}
-				if err := p.Add(put); err != nil {
-					t.Fatal(err)
-				}
-			}
-			for i := range 30 {
-				shape := string('a' + rune(i%3))
-				for _, put := range []docindex.Put{{Priority: 1}, {Due: past}} {
-					put.URL = fmt.Appendf(nil, "http://site.test/%s/%d?p=%d", shape, i, put.Priority)
-					put.Page = []byte("http://site.test/page-0.html")
-					if err := p.Add(put); err != nil {
-						t.Fatal(err)
-					}
-					url := fmt.Sprintf("%s/%d?p=%d", shape, i, put.Priority)
-					if put.Priority > 0 {
-						want = slices.Insert(want, i, url)
-					} else {
-						want = append(want, url)
-					}
-				}
-			}
-			if _, err := s.Put(t.Context(), &p); err != nil {
-				t.Fatal(err)
-			}
-			if got := fetch(t, s, 1000, func(int) bool { return true }); !slices.Equal(got, want) {
-				t.Errorf("the order is %q; want %q", got, want)
-			}
-		})
-	}
-}
-
-// The slots have few documents of a queue whose links take turns. They are woken when they have room
-// again.
-func TestAhead(t *testing.T) {
-	for name, s := range map[string]docindex.Store{"memory": memory.New(), "disk": open(t, t.TempDir(), disk.None)} {
-		t.Run(name, func(t *testing.T) {
-			woken := 0
-			s.OnWake(func() { woken++ })
-			s.SetAhead(docindex.Ahead{Queue: 6})
-			linksOf(t, s, 0, 10)
-			var b docindex.Batch
-			if err := s.Candidates(t.Context(), 100, nil, &b); err != nil || b.Len() != 6 {
-				t.Fatalf("%d documents, %v; want 6", b.Len(), err)
-			}
-			status, err := s.HostStatus(t.Context(), []byte("site.test"))
-			want := docindex.Wait{Rule: docindex.WaitShapes, Count: 6}
-			if err != nil || status.AtSlots.Wait != want {
-				t.Errorf("it waits: %+v, %v; want %+v", status.AtSlots.Wait, err, want)
-			}
-			for i, want := range []int{1, 1, 2, 2, 2, 2} { // the put woke them, too
-				var o docindex.Outcomes
-				o.Add(docindex.Outcome{DocID: b.At(i).DocID, URL: b.At(i).URL, Status: 200})
-				if err := s.Outcomes(t.Context(), &o); err != nil || woken != want {
-					t.Errorf("after %d outcomes the slots were woken %d times; want %d; %v", i+1, woken, want, err)
-				}
-			}
-			var more docindex.Batch
-			if err := s.Candidates(t.Context(), 100, nil, &more); err != nil || more.Len() != 6 {
-				t.Errorf("%d documents more, %v; want 6", more.Len(), err)
-			}
-		})
-	}
+func TestShapes(t *testing.T) {
+	indextest.RunShapes(t, func(t *testing.T) docindex.Store { return open(t, t.TempDir(), disk.None) })
 }

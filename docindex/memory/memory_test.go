@@ -19,3 +19,7 @@ func TestMemoryCrawls(t *testing.T) {
 func TestMemoryBudgets(t *testing.T) {
 	indextest.RunBudgets(t, func(*testing.T) docindex.Store { return memory.New() })
 }
+
+func TestMemoryShapes(t *testing.T) {
+	indextest.RunShapes(t, func(*testing.T) docindex.Store { return memory.New() })
+}

@@ -62,11 +62,11 @@ for field, n in pairs(sum) do check('all ' .. field, tonumber(call('HGET', base 
 local kept = #call('KEYS', base .. ':k:*')
 for i = 2, #names, 2 do kept = kept - call('EXISTS', crawlKey(names[i]), crawlKey(names[i]) .. ':d', crawlKey(names[i]) .. ':q', crawlKey(names[i]) .. ':o') end
 check('keys of crawls that are not there', kept, 0)
-return { wrong, {}, 0, {} }
+return { wrong, {}, 0, {}, 0 }
 `
 
 func auditScript() *script {
-	text := file("core") + file("crawls") + file("documents") + auditText
+	text := shared() + auditText
 	sum := sha1.Sum([]byte(text))
 	return &script{text: text, sha: hex.EncodeToString(sum[:])}
 }

@@ -33,7 +33,7 @@ var brokenKeys = map[string]struct {
 }{
 	"names": {costs: costsShard}, // nothing is put
 	"q:Q":   {costs: costsHost, lost: true}, "b:Q": {costs: costsHost, lost: true},
-	"u:Q": {costs: costsHost}, "s:Q": {costs: costsHost},
+	"u:Q": {costs: costsHost}, "s:Q": {costs: costsHost}, "e:Q": {},
 	"h:HOST": {costs: costsHost}, "ordered": {}, "set": {}, "preset": {costs: costsShard},
 	"r": {costs: costsShard}, "r:CRAWL": {costs: costsShard}, "w1": {costs: costsShard}, "w2": {costs: costsShard},
 	"p:CRAWL": {}, "y:CRAWL": {}, "c:CRAWL": {}, "d": {}, "crawls": {costs: costsShard}, "l": {costs: costsShard},
@@ -94,6 +94,25 @@ func newBrokenBench(t *testing.T, addr, prefix string) *brokenBench {
 	t.Cleanup(func() { b.s.Close() })
 	reach(t, b.s)
 	return b
+}
+
+// branch has the queue of bad.test have a branch, with nothing in it that is due.
+func (b *brokenBench) branch() {
+	var p docindex.Puts
+	for i := range 6 {
+		one := docindex.Put{URL: fmt.Appendf(nil, "http://bad.test/link/%d", i), Crawl: []byte("crawl"),
+			Metadata: []byte(metadata), Due: b.d.now.Load()/1_000_000 + 1_000_000_000}
+		if i == 5 {
+			one.Due, one.Page = 0, []byte("http://bad.test/")
+		}
+		if err := p.Add(one); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	if _, err := b.s.Put(b.t.Context(), &p); err != nil {
+		b.t.Fatal(err)
+	}
+	end(b.t, b.s, take(b.t, b.s))
 }
 
 // put puts a URL of each host, and returns those that were stored.
@@ -215,6 +234,9 @@ func TestBrokenKeys(t *testing.T) {
 		prefix := fmt.Sprintf("t%d:", n)
 		t.Run(kind, func(t *testing.T) {
 			b := newBrokenBench(t, addr, prefix)
+			if kind == "e:Q" {
+				b.branch()
+			}
 			b.put("1")
 			taken := take(t, b.s)
 			b.put("2")

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"math"
 	"strconv"
 	"time"
 
@@ -29,7 +30,7 @@ func (s *Store) setHost(ctx context.Context, set docindex.Setting, field string,
 // Lengths of look's answer: the values of the host, then those of each queue.
 const (
 	looksAtHost   = 12
-	looksAtQueues = 17
+	looksAtQueues = 18
 )
 
 // HostStatus is [docindex.Inspector.HostStatus]. It applies the serving rules of the other stores
@@ -70,6 +71,7 @@ func (s *Store) HostStatus(ctx context.Context, host []byte) (docindex.HostStatu
 func (s *Store) schedulerOf(told []string, name string, now int64) *queuesched.Scheduler {
 	d := queuesched.New(func() {})
 	d.SetSlotGap(s.gap.Load())
+	d.SetAhead(queuesched.Ahead{Queue: uint32(min(s.ahead.Load(), math.MaxUint32))})
 	if told[0] != "" {
 		d.SetDefaultDelay(integer(told[0]))
 	}
@@ -84,7 +86,7 @@ func (s *Store) schedulerOf(told []string, name string, now int64) *queuesched.S
 		}
 		d.RestoreInFlight([]byte(q[0]), []byte(q[1]), k, queuesched.InFlight{
 			InTransit: uint32(integer(q[3])), Out: [2]uint32{uint32(integer(q[12])), uint32(integer(q[13]))},
-			Due: due(integer(q[5])), SkipUntil: integer(q[7]), Serving: q[15] != "",
+			Due: due(integer(q[5])), SkipUntil: integer(q[7]), Serving: q[15] != "", Branched: q[17] != "",
 		}, now)
 	}
 	h := told[2:]

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"urlserver/docindex"
+	"urlserver/docindex/internal/shapes"
 )
 
 const (
@@ -106,6 +107,7 @@ func (s *Store) putThese(ctx context.Context, b *putting, these []int) (again []
 	var args [shards][]string
 	var at [shards][]int
 	first := s.places(placesOfOne * len(these))
+	var links shapes.Links
 	for n, i := range these {
 		put, host := b.at(i)
 		key, identity := keyOf(&put, host), identityOf(&put)
@@ -127,7 +129,7 @@ func (s *Store) putThese(ctx context.Context, b *putting, these []int) (again []
 		if put.NoExpiry && put.Due != docindex.Never && member[2] == "0" {
 			member[2] = "-1"
 		}
-		args[shard] = append(args[shard], member...)
+		args[shard] = append(append(args[shard], member...), links.Text(&put, host))
 	}
 	answers, err := s.all(ctx, opsOf(putScript, args[:],
 		func(shard int) []string { return []string{decimal(int64(len(at[shard])))} }))

@@ -27,8 +27,9 @@ func (s *Store) SetHostRules(of func(host []byte) docindex.HostRule) { s.rules.S
 // SetBudget is [docindex.Hooks.SetBudget]. This store has no budgets.
 func (s *Store) SetBudget(int) {}
 
-// SetAhead is [docindex.Hooks.SetAhead]. This store has neither shapes nor budgets.
-func (s *Store) SetAhead(docindex.Ahead) {}
+// SetAhead is [docindex.Hooks.SetAhead], for queues whose links take turns. What daemons have of a
+// queue counts together.
+func (s *Store) SetAhead(to docindex.Ahead) { s.ahead.Store(int64(max(0, to.Queue))) }
 
 // Rounds is [docindex.Hooks.Rounds]. No domain is over its budget.
 func (s *Store) Rounds() []docindex.Round { return nil }

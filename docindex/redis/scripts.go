@@ -66,10 +66,13 @@ var (
 )
 
 func read(name string) *script {
-	text := file("core") + file("crawls") + file("documents") + file(name)
-	sum := sha1.Sum([]byte(text)) // Redis' name of the script
+	text := shared() + "return (function()\n" + file(name) + "end)()\n" // each function may have 200 locals
+	sum := sha1.Sum([]byte(text))                                       // Redis' name of the script
 	return &script{text: text, sha: hex.EncodeToString(sum[:])}
 }
+
+// shared is what all scripts begin with.
+func shared() string { return file("core") + file("crawls") + file("documents") + file("shapes") }
 
 func file(name string) string {
 	text, err := files.ReadFile("scripts/" + name + ".lua")

@@ -42,6 +42,7 @@ type answer struct {
 	value    rueidis.RedisMessage
 	deferred []rueidis.RedisMessage // updates for hosts in other shards
 	freed    bool                   // another queue may be served to URL Frontier clients now
+	room     bool                   // the slots have room for more of a queue whose links take turns
 	wrong    []string               // keys of a wrong type that the script found, each with the right type
 	err      error
 }
@@ -79,6 +80,9 @@ func (s *Store) run(ctx context.Context, ops []op) []answer {
 	}
 	if slices.ContainsFunc(answers, func(a answer) bool { return a.freed }) {
 		s.announce()
+	}
+	if slices.ContainsFunc(answers, func(a answer) bool { return a.room }) {
+		s.wake()
 	}
 	return answers
 }
@@ -141,7 +145,7 @@ func (s *Store) header() []string {
 		now = decimal(s.clock())
 	}
 	return []string{now, s.owner, decimal(s.cfg.Lease.Milliseconds()), decimal(s.gap.Load()),
-		decimal(s.places(placesOfScript))}
+		decimal(s.places(placesOfScript)), decimal(s.ahead.Load())}
 }
 
 // A place orders queues that wait for their turn. Places follow the time, with 1024 in a ms.
@@ -174,10 +178,10 @@ func answerOf(result rueidis.RedisResult) (a answer) {
 	if err != nil {
 		return answer{err: err}
 	}
-	if len(values) != 4 {
+	if len(values) != 5 {
 		return answer{err: errStrange}
 	}
-	a.value, a.freed, a.wrong = values[0], number(values[2]) == 1, texts(values[3])
+	a.value, a.freed, a.wrong, a.room = values[0], number(values[2]) == 1, texts(values[3]), number(values[4]) == 1
 	a.deferred, a.err = values[1].ToArray()
 	return a
 }

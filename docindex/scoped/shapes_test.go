@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"urlserver/docindex"
 	"urlserver/docindex/disk"
 	"urlserver/docindex/memory"
+	"urlserver/docindex/redis"
 	"urlserver/docindex/scoped"
+	"urlserver/internal/testkit/redistest"
 )
 
 const (
@@ -109,7 +112,7 @@ func TestTraps(t *testing.T) {
 		}}},
 	} {
 		t.Run(web.name, func(t *testing.T) {
-			onEach(t, func(t *testing.T, s docindex.Store) {
+			onEach(t, web.name == "one trap", func(t *testing.T, s docindex.Store) {
 				content, all := web.crawl(t, s, 300, 20_000)
 				if t.Logf("%d of 300 requests were for content", content); content < 270 {
 					t.Errorf("%d of 300 requests were for content; want 270", content)
@@ -122,14 +125,24 @@ func TestTraps(t *testing.T) {
 	}
 }
 
-// onEach runs a test on the stores in which shapes take turns.
-func onEach(t *testing.T, test func(t *testing.T, s docindex.Store)) {
+// onEach runs a test on the stores in which shapes take turns; on Redis, which takes long, if it is asked
+// for.
+func onEach(t *testing.T, redisToo bool, test func(t *testing.T, s docindex.Store)) {
 	t.Run("memory", func(t *testing.T) { test(t, scoped.New(memory.New())) })
 	t.Run("disk", func(t *testing.T) {
 		s, err := disk.Open(disk.Config{Path: t.TempDir(), Sync: disk.None})
 		if err != nil {
 			t.Fatal(err)
 		}
+		t.Cleanup(func() { s.Close() })
+		test(t, scoped.New(s))
+	})
+	if !redisToo {
+		return
+	}
+	t.Run("redis", func(t *testing.T) {
+		addr := redistest.Start(t).Addr()
+		s := redis.New(redis.Config{Addrs: []string{addr}, Lease: time.Minute, Janitor: time.Minute})
 		t.Cleanup(func() { s.Close() })
 		test(t, scoped.New(s))
 	})

@@ -6,6 +6,7 @@ type InFlight struct {
 	Out            [2]uint32 // by consumer
 	Due, SkipUntil int64
 	Serving        bool // a call serves it
+	Branched       bool // its URLs take turns
 }
 
 // HostInFlight is the state of a host.
@@ -21,6 +22,9 @@ func (d *Scheduler) RestoreInFlight(crawl, key []byte, k Persisted, a InFlight, 
 	q.count[InTransit], q.out, q.due, q.skipUntil = a.InTransit, a.Out, a.Due, a.SkipUntil
 	if a.Serving {
 		q.flags |= serving
+	}
+	if a.Branched {
+		q.flags |= branched
 	}
 }
 

@@ -2,6 +2,7 @@ package shapes
 
 import (
 	"bytes"
+	"encoding/binary"
 	"unsafe"
 
 	"urlserver/docindex"
@@ -13,9 +14,23 @@ type Tables[T any] struct {
 	of       map[uint32]*Table[T]
 	branches int // of all tables
 	sweepAt  int
-	page     []byte // the one whose links came last
-	shape    Shape  // its
-	hash     uint64 // of its text
+	page     page
+}
+
+// page is the page whose links came last.
+type page struct {
+	url   []byte
+	shape Shape
+	hash  uint64 // of url
+}
+
+func (p *page) set(url []byte) {
+	if bytes.Equal(p.url, url) {
+		return
+	}
+	h := hash(offset)
+	h.text(url)
+	p.url, p.shape, p.hash = append(p.url[:0], url...), Of(url), uint64(h)
 }
 
 // State tells how many documents of a queue are scheduled and in transit.
@@ -44,7 +59,7 @@ func (s *Tables[T]) Bytes() int64 {
 // none. In branches are links on pages that say neither a due time nor a priority nor a key: the
 // order of all others is known. dearer reports that the shape of the page is dearer now.
 func (s *Tables[T]) Enter(queue uint32, p *docindex.Put, host []byte, of State) (no uint32, dearer bool) {
-	if len(p.Page) == 0 || p.Due != 0 || p.Priority != 0 || len(p.Key) != 0 {
+	if !isLink(p) {
 		return 0, false
 	}
 	t := s.open(queue, of)
@@ -55,16 +70,38 @@ func (s *Tables[T]) Enter(queue uint32, p *docindex.Put, host []byte, of State) 
 	no = t.Branch(Of(p.URL))
 	t.counted += len(t.branches) - before
 	s.branches += len(t.branches) - before
-	if !bytes.Equal(s.page, p.Page) {
-		s.page = append(s.page[:0], p.Page...)
-		h := hash(offset)
-		h.text(p.Page)
-		s.shape, s.hash = Of(p.Page), uint64(h)
-	}
+	s.page.set(p.Page)
 	if teaches(p, host) {
-		dearer = t.learn(s.hash, s.shape, no)
+		dearer = t.learn(s.page.hash, s.page.shape, no)
 	}
 	return no, dearer
+}
+
+// isLink reports whether a new document waits in a branch.
+func isLink(p *docindex.Put) bool {
+	return len(p.Page) > 0 && p.Due == 0 && p.Priority == 0 && len(p.Key) == 0
+}
+
+// Links tells stores that keep the tables elsewhere what Enter decides by. The zero value is ready.
+type Links struct{ page page }
+
+// Text returns, in bytes: hash 8, path 8, kind 4 and patterns of traps 1 of the shape of a new document;
+// whether something is learned from the link 1; hash 8 and shape's hash 8 of its page. "": it waits in no
+// branch.
+func (l *Links) Text(p *docindex.Put, host []byte) string {
+	if !isLink(p) {
+		return ""
+	}
+	l.page.set(p.Page)
+	of, teach := Of(p.URL), byte(0)
+	if teaches(p, host) {
+		teach = 1
+	}
+	b := binary.BigEndian.AppendUint64(make([]byte, 0, 38), of.hash)
+	b = binary.BigEndian.AppendUint64(b, of.path)
+	b = append(binary.BigEndian.AppendUint32(b, of.kind), of.traps, teach)
+	b = binary.BigEndian.AppendUint64(b, l.page.hash)
+	return string(binary.BigEndian.AppendUint64(b, l.page.shape.hash))
 }
 
 // teaches reports whether something is learned from a link: its page is on the same host, and is

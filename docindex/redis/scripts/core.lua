@@ -1,5 +1,6 @@
 -- What all scripts share. KEYS[1] is the shard: the start of all its keys, which are in one slot. ARGV: now in microseconds
--- ('': Redis' clock), owner, its lease, the gap of the slots, the first free place in rings; from the sixth on the script's.
+-- ('': Redis' clock), owner, its lease, the gap of the slots, the first free place in rings, how many documents the slots have at most of a
+-- queue with branches (0: any number); from the seventh on the script's.
 local base, owner, ownerLease, slotGap = KEYS[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local floor, max, min = math.floor, math.max, math.min
 
@@ -66,7 +67,7 @@ function broken.unpack(key, text)
   return nil
 end
 
-local at = 5
+local at = 6
 local function arg()
   at = at + 1
   return ARGV[at]
@@ -106,6 +107,7 @@ local queues, hosts, names = {}, {}, {}
 local dirtyQueues, dirtyHosts, deltas = {}, {}, {}
 local deferred = {} -- updates for hosts of other shards
 local freed = false -- whether a queue may be served by calls that might not before
+local branches = { most = tonumber(ARGV[6]), room = false } -- room: the slots may ask for more of a queue with branches
 
 local function queue(id)
   local q = queues[id]
@@ -233,9 +235,10 @@ local function when(q, door)
   local t = max(q.f, q.b, q.r, q.u, after(q.v[CALLS], pace(q)))
   if not q.a then t = max(t, whenHost(host(q.h), door)) end
   if door == CALLS then return max(t, q.z or 0, after(q.v[SLOTS], pace(q))) end
-  local own = (q.d or chosen) and pace(q) or 0
+  local own, out = (q.d or chosen) and pace(q) or 0, q.o[SLOTS] + q.o[LENT]
+  if q.i and branches.most > 0 and out >= branches.most then return NEVER end
   if own > 0 then
-    if q.o[SLOTS] + q.o[LENT] > 0 then return NEVER end
+    if out > 0 then return NEVER end
     t = max(t, after(q.v[SLOTS], own))
   end
   return t

@@ -259,6 +259,7 @@ local function schedule(q, hash, doc)
   doc[STATE], doc[DOOR], doc[OWNER], doc[TAKEN], doc[CLAIMED], doc[CONDEMNED] = SCHEDULED, 0, '', nil, nil, nil
   keep(q, hash, doc)
   call('ZADD', order(q), doc[DUE], member(doc, hash))
+  branches.mark(q, doc)
   local due = dueMS(doc[DUE])
   if due < q.f then
     q.f = due
@@ -323,6 +324,7 @@ do -- a script may have 200 locals
   function dispatch(q, hash, doc, door, till)
     later.count(q, doc, -1)
     call('ZREM', order(q), member(doc, hash))
+    branches.took(q, doc)
     move(q, SCHEDULED, TRANSIT)
     doc[STATE], doc[DOOR], doc[OWNER], doc[TAKEN] = TRANSIT, door, till and '' or owner, place0
     doc[CLAIMED] = q.a and 1 or nil
@@ -395,6 +397,7 @@ local function finish(q, hash, doc, to)
   end
   q.o[door] = max(0, q.o[door] - 1)
   if door ~= CALLS then q.v[SLOTS] = now end
+  branches.back(q, door)
   touch(q)
   if q.p[CALLS] == PARKED and q.n[TRANSIT] < q.e then leave(q, CALLS) end
   leaveHost(q, hash, doc[URL], door, who, claimed)
@@ -473,7 +476,8 @@ local function dueOf(q, most)
   repeat
     local before = ends
     list = {}
-    for _, m in ipairs(call('ZRANGEBYSCORE', order(q), '-inf', floor(now / 1000), 'LIMIT', 0, most)) do
+    local first = q.i and branches.first(q, most) or call('ZRANGEBYSCORE', order(q), '-inf', floor(now / 1000), 'LIMIT', 0, most)
+    for _, m in ipairs(first) do
       local hash = hashOf(m)
       if not refusing() or wanted(q, hash) then list[#list + 1] = hash end
     end
@@ -589,18 +593,20 @@ local function keepCounts(crawl, d)
 end
 
 -- done writes what has changed; each script ends with it. It answers what the script does, what is to be told to hosts of other
--- shards, and whether a queue may be served by calls that might not before.
+-- shards, whether a queue may be served by calls that might not before, broken keys, and whether the slots may ask for more.
 local function done(answer)
   for id, q in pairs(dirtyQueues) do
+    if q.i and q.n[SCHEDULED] + q.n[TRANSIT] == 0 then branches.drop(q) end
     q.id = nil
     call('SET', base .. ':q:' .. id, cmsgpack.pack(q))
     q.id = id
   end
+  branches.keep()
   for _, h in pairs(dirtyHosts) do keepHost(h) end
   for crawl, d in pairs(deltas) do keepCounts(crawl, d) end
   keepCrawls()
   if seq then call('HSET', base .. ':g', 'seq', seq) end
-  return { answer, deferred, freed and 1 or 0, broken.list }
+  return { answer, deferred, freed and 1 or 0, broken.list, branches.room and 1 or 0 }
 end
 
 -- named resolves "QUEUE" or "@NAME", as documents are named by.

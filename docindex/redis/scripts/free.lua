@@ -18,7 +18,7 @@ for i = 1, #list, 2 do
   if doc then forget(q, list[i], doc) end
 end
 if page[1] == '0' then
-  call('UNLINK', bodies(q), order(q), owners.kin(q), base .. ':q:' .. q.id)
+  call('UNLINK', bodies(q), order(q), owners.kin(q), base .. ':e:' .. q.id, base .. ':q:' .. q.id)
   call('SREM', base .. ':gone', q.id)
 end
 return done({ page[1], ids })

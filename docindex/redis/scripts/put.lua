@@ -1,7 +1,8 @@
 -- put stores URLs in their order: how many, then of each place, crawl, key, host, hash, the other hash that lookUp
 -- takes, identity (the owner, and behind a byte 1 the unique, if there is one), URL, DOC_ID, priority, due ('': never),
 -- whether it updates a known document, whether it brings one forward, created, what is packed (docindex.Packed), the
--- spider and application of its crawl ('': none), registered domain, expiry of the crawl (0: not given; -1: never).
+-- spider and application of its crawl ('': none), registered domain, expiry of the crawl (0: not given; -1: never), what
+-- shapes.Links tells ('': it waits in no branch).
 -- It returns for each 1 new, 2 same, 3 changed, 4 another URL has its hash, 5 dropped, 6 a key that it needs is of a
 -- wrong type; plus 10 if the document does not have the given DOC_ID. If an update names no owner and the document
 -- has one, put does nothing and returns 'c' and the name of the document's crawl, or 'm' and what is packed of the
@@ -32,7 +33,7 @@ local function make(crawl, key, name)
   return q
 end
 
-local function enter(q, hash, own, url, id, priority, due, created, meta, who, domain, expires)
+local function enter(q, hash, own, url, id, priority, due, created, meta, who, domain, expires, link)
   if own ~= '' then
     call('ZADD', owners.kin(q), 0, owners.kinOf(url) .. hash)
     q.m = 1
@@ -49,6 +50,7 @@ local function enter(q, hash, own, url, id, priority, due, created, meta, who, d
     return
   end
   plan(doc, due, priority)
+  branches.enter(q, doc, link)
   count(q, SCHEDULED, 1)
   schedule(q, hash, doc)
 end
@@ -80,14 +82,14 @@ local function forward(doc, due, priority, meta)
   if doc[STATE] == COMPLETED then return due ~= nil, priority, meta end
   if doc[STATE] == TRANSIT or not due then return false end
   if due == -1 then due = floor(now / 1000) end
-  return due < doc[DUE], doc[PRIORITY], doc[META]
+  return due < floor(doc[DUE]), doc[PRIORITY], doc[META] -- in a branch it is due at any time
 end
 
 local function putOne()
   place0 = num()
   local crawl, key, host_, hash, other, own, url, id = arg(), arg(), arg(), arg(), arg(), arg(), arg(), arg()
   local priority, due, known, sooner, created, meta = num(), num(), arg() == '1', arg() == '1', num(), arg()
-  local who, domain, expires = arg(), arg(), num()
+  local who, domain, expires, link = arg(), arg(), num(), arg()
   local name = nameOf(crawl, key)
   if known and host_ ~= '' then forgotten.reported(host_, url) end
   local q = find(name)
@@ -118,7 +120,7 @@ local function putOne()
     touch(q)
     refresh(q)
   end
-  enter(q, hash, own, url, id, priority, due, created, meta, who, domain, expires)
+  enter(q, hash, own, url, id, priority, due, created, meta, who, domain, expires, link)
   return 1
 end
 
