@@ -9,8 +9,25 @@ import (
 )
 
 // Documents of a queue wait in branches by the shapes of their URLs, if they are links on pages.
-// The place of a document says its branch. Of each branch the cursor is in memory: documents up to
-// it were handed out. If one comes back, the cursor goes back before it.
+// The place of a document says its branch. While the queue is in memory, so is the cursor of each
+// branch: documents up to it were handed out. If one comes back, the cursor goes back before it. The
+// row of an evicted queue has its branches, each with the sequence number of its cursor.
+
+// seqOf returns what a queue's row keeps of a branch's cursor; 0: nothing was handed out.
+func seqOf(cursor *place) uint64 {
+	if *cursor == (place{}) {
+		return 0
+	}
+	return cursor.seq()
+}
+
+// placeOfSeq is the reverse of seqOf.
+func placeOfSeq(branch uint32, seq uint64) place {
+	if seq == 0 {
+		return place{}
+	}
+	return newBranchPlace(branch, seq)
+}
 
 // openDocs tells package shapes how many documents of a queue are open.
 func (x *queueTable) openDocs(queue uint32) (scheduled, inTransit uint64) {

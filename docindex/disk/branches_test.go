@@ -2,6 +2,7 @@ package disk_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -107,4 +108,65 @@ func TestBranchesReopened(t *testing.T) {
 
 func TestShapes(t *testing.T) {
 	indextest.RunShapes(t, func(t *testing.T) docindex.Store { return open(t, t.TempDir(), disk.None) })
+}
+
+// TestBranchesEvicted puts links of several shapes on many hosts, and fetches some of them between, with
+// and without memory for queues. Without memory few queues are in memory, and the links of each host
+// come in the same order, also after a restart.
+func TestBranchesEvicted(t *testing.T) {
+	const hosts = 50
+	run := func(memory int64) (order map[string][]string) {
+		path := t.TempDir()
+		reopen := func() *disk.Store {
+			s, err := disk.Open(disk.Config{Path: path, Sync: disk.None, Memory: memory})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+		s := reopen()
+		order = map[string][]string{}
+		for round := range 4 {
+			var p docindex.Puts
+			for i := range 4 * hosts {
+				host, n := i%hosts, i/hosts+4*round
+				for _, shape := range []string{"trap/", "a/", "b/x?k="} {
+					put := docindex.Put{URL: fmt.Appendf(nil, "http://h%d.test/%s%d", host, shape, n),
+						Page: fmt.Appendf(nil, "http://h%d.test/trap/%d", host, n)}
+					if err := p.Add(put); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if _, err := s.Put(t.Context(), &p); err != nil {
+				t.Fatal(err)
+			}
+			if n := s.QueuesInMemory(); memory == 1 && n > hosts/2 {
+				t.Errorf("%d of %d queues are in memory", n, hosts)
+			}
+			for _, url := range fetch(t, s, 5*hosts, func(int) bool { return true }) {
+				host, _, _ := strings.Cut(strings.TrimPrefix(url, "http://"), "/")
+				order[host] = append(order[host], url)
+			}
+			if round%2 == 1 {
+				if err := s.Close(); err != nil {
+					t.Fatal(err)
+				}
+				s = reopen()
+			}
+		}
+		if err := s.Check(); err != nil {
+			t.Error(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return order
+	}
+	want, got := run(0), run(1)
+	for host, urls := range want {
+		if some := got[host]; len(urls) < 18 || !slices.Equal(some[:min(len(some), 18)], urls[:18]) {
+			t.Fatalf("without memory for queues the order of %s is %q; want %q", host, some, urls)
+		}
+	}
 }

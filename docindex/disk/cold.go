@@ -11,14 +11,15 @@ import (
 // A queue is in memory while it may be needed soon: at the latest when a URL of it is put, handed
 // out or looked at. While the queues in memory take more than the budget, each commit evicts some:
 // those that may be served last. A cold queue is in its row alone. Never evicted are queues with
-// URLs in transit, with settings, on a host with settings, with documents of crawls, whose counts are
-// in memory, or with documents in branches, whose turns are.
+// URLs in transit, with settings, on a host with settings, or with documents of crawls, whose counts
+// are in memory.
 //
 // Each queue with scheduled documents has a wake row, which orders the queues of a crawl by when
-// they may be served. When a consumer finds nothing of a crawl in memory, or only what has waited for
-// less long, queues are loaded in that order. A queue keeps its wake row while it is in memory. The
-// moment in the row is not later than its first document is due, so the rows find all queues after a
-// crash, too: what the journal has of a queue beyond its row is loaded by Open.
+// they may be served; a new one has a freshRow in its place. When a consumer finds nothing of a crawl
+// in memory, or only what has waited for less long, queues are loaded in that order. A queue keeps
+// these rows while it is in memory. The moment in the row is not later than its first document is due,
+// so the rows find all queues after a crash, too: what the journal has of a queue beyond its row is
+// loaded by Open.
 
 // coldQueues is what a store knows of the queues that are not in memory. It is a [queuesched.Cold].
 type coldQueues struct {
@@ -31,7 +32,7 @@ type coldQueues struct {
 	opened    uint64 // the last commit before Open
 	openedAt  int64
 	served    int64               // rows from before Open: see loadMeta
-	places    []wakePlace         // by crawl: wake rows before it are of queues in memory
+	places    []coldPlace         // by crawl
 	totals    map[uint32]struct{} // crawls whose counts the txn has changed
 	hasPauses bool                // there may be rows of pauses
 	recheck   []byte              // the wake row with which Recheck goes on
@@ -55,11 +56,12 @@ func (c *coldQueues) FindQueue(crawl uint32, key []byte) uint32 {
 func (c *coldQueues) find(crawl uint32, key []byte) (id uint32, err error) {
 	text, _ := c.sched.CrawlAt(crawl)
 	n := c.table.namer.keyName([]byte(text), key)
-	return c.named(&n)
+	return c.named([]byte(text), &n)
 }
 
-// named is queueOf for the name that docNamer.keyName returns.
-func (c *coldQueues) named(n *name) (id uint32, err error) {
+// named returns the number of the queue of a crawl with the name that docNamer.keyName returns. It
+// loads the queue. 0: there is none.
+func (c *coldQueues) named(crawlID []byte, n *name) (id uint32, err error) {
 	row, err := c.txn.row(n)
 	if c.txn.b == nil { // a later txn must not read what this one has seen
 		c.txn.closeReads()
@@ -70,24 +72,57 @@ func (c *coldQueues) named(n *name) (id uint32, err error) {
 	if len(row) != 4 {
 		return 0, errRow
 	}
-	return c.load(binary.BigEndian.Uint32(row))
+	return c.load(crawlID, binary.BigEndian.Uint32(row))
 }
 
-// load returns the scheduler's number of the queue with a number on disk, which it loads; 0: there
-// is none.
-func (c *coldQueues) load(no uint32) (id uint32, err error) {
+// load returns the scheduler's number of the queue of a crawl with a number on disk. It loads the
+// queue. 0: there is none.
+func (c *coldQueues) load(crawlID []byte, no uint32) (id uint32, err error) {
 	if id = c.table.byNumber(no); id != 0 {
 		return id, nil
 	}
-	row, err := c.db.get(numberKey(queueRow, no))
-	if err != nil || row == nil {
+	crawl, ok := c.sched.FindCrawl(crawlID)
+	if !ok {
+		return 0, nil
+	}
+	q, err := c.read(crawl, no)
+	if err != nil || q == nil {
 		return 0, err
 	}
-	q, err := readQueue(row)
-	if err != nil {
-		return 0, err
+	return c.loadRow(no, q, c.table.now())
+}
+
+// loadAny is load for a queue of any crawl.
+func (c *coldQueues) loadAny(no uint32) (id uint32, err error) {
+	if id = c.table.byNumber(no); id != 0 {
+		return id, nil
 	}
-	return c.loadRow(no, &q, c.table.now())
+	for crawl := range max(1, c.sched.CrawlBound()) {
+		q, err := c.read(crawl, no)
+		if err != nil {
+			return 0, err
+		}
+		if q != nil {
+			return c.loadRow(no, q, c.table.now())
+		}
+	}
+	return 0, nil
+}
+
+// read returns the row of a cold queue of a crawl, or nil if there is none.
+func (c *coldQueues) read(crawl, no uint32) (*queueRecord, error) {
+	for _, key := range [...][]byte{numberKey(queueRow, no), freshKey(nil, crawl, no)} {
+		row, err := c.db.get(key)
+		if err != nil {
+			return nil, err
+		}
+		if row != nil {
+			q, err := readQueue(row)
+			q.fresh = key[0] == freshRow
+			return &q, err
+		}
+	}
+	return nil, nil
 }
 
 // loadRow adds a cold queue to those in memory.
@@ -104,12 +139,18 @@ func (c *coldQueues) loadRow(no uint32, q *queueRecord, now int64) (id uint32, e
 		q.Served[consumer] = min(q.Served[consumer], now) // the clock may have been set back
 	}
 	one := queue{no: no, due: q.due, cursor: q.cursor, wake: q.wake, wakes: q.Scheduled,
-		hasIDs: q.hasIDs, owners: !q.ownerless, set: q.isSet(now)}
+		stored: true, fresh: q.fresh, hasIDs: q.hasIDs, owners: !q.ownerless, set: q.isSet(now)}
 	if q.Scheduled == 0 {
 		one.due, one.cursor = queuesched.Never, lastPlace
 	}
 	id = c.sched.Load(crawl, q.key, q.Persisted, one.due, q.wake, now)
 	c.table.add(id, one)
+	if q.branches != nil && one.cursor != (place{}) {
+		if !c.table.branches.Read(id, q.branches, placeOfSeq) {
+			return 0, errRow
+		}
+		c.sched.SetBranched(id, now)
+	}
 	if earlier && q.Scheduled > 0 {
 		c.sched.CountsAt(id, c.counting.of(crawl, wakePlace{q.wake, no}), now)
 	}
@@ -128,46 +169,31 @@ func (c *coldQueues) LoadQueues(crawl uint32, n int, until int64) (loaded int) {
 	return loaded
 }
 
-// loadSome loads queues of a crawl in the order of their wake rows.
+// loadSome loads queues of a crawl, those first that may be served for the longest time.
 func (c *coldQueues) loadSome(crawl uint32, n int, until int64) (loaded int, err error) {
 	now := c.table.now()
-	place := c.placeOf(crawl)
-	it, err := c.db.NewIter(&pebble.IterOptions{
-		LowerBound: wakeKey(nil, crawl, *place), UpperBound: numberEnd(wakeRow, crawl)})
+	w, err := c.wait(crawl)
 	if err != nil {
 		return 0, err
 	}
-	defer it.Close()
-	next := queuesched.NoMoment
-	rows := queueRows{db: c.db}
-	defer rows.close()
-	for ok := it.First(); ok; ok = it.Next() {
-		_, p, err := readWakeKey(it.Key())
-		if err != nil {
+	defer w.close()
+	for w.at() != queuesched.NoMoment && w.at().MS() <= until && loaded < n {
+		if no := w.number(); c.table.byNumber(no) == 0 {
+			q, err := w.row()
+			if err == nil && q != nil {
+				_, err = c.loadRow(no, q, now)
+				loaded++
+			}
+			if err != nil {
+				return loaded, err
+			}
+		}
+		if err := w.next(); err != nil {
 			return loaded, err
 		}
-		if next = p.at; p.at.MS() > until || loaded == n {
-			*place = p
-			break
-		}
-		next, *place = queuesched.NoMoment, wakePlace{p.at, p.no + 1}
-		if c.table.byNumber(p.no) != 0 {
-			continue
-		}
-		q, err := rows.read(p.no)
-		if err != nil {
-			return loaded, err
-		}
-		if q == nil || q.wake != p.at {
-			continue // it has another row
-		}
-		if _, err := c.loadRow(p.no, q, now); err != nil {
-			return loaded, err
-		}
-		loaded++
 	}
-	c.sched.WakeCrawl(crawl, next)
-	return loaded, it.Error()
+	c.sched.WakeCrawl(crawl, w.at())
+	return loaded, nil
 }
 
 // queueRows reads rows of queues by number.
@@ -222,7 +248,8 @@ func (c *coldQueues) open(now, served int64) error {
 	c.totals = map[uint32]struct{}{}
 	c.openedAt, c.served = now, served
 	c.sched.KeepCold(c)
-	it, err := c.db.NewIter(&pebble.IterOptions{LowerBound: []byte{pauseRow}, UpperBound: []byte{queueRow + 1}})
+	it, err := c.db.NewIter(&pebble.IterOptions{
+		LowerBound: []byte{pauseRow}, UpperBound: []byte{queueRow + 1}})
 	if err != nil {
 		return err
 	}

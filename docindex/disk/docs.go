@@ -198,7 +198,7 @@ func (x *documents) findID(docID []byte) (n name, d *doc, err error) {
 			return n, nil, err
 		}
 	}
-	if id, err := x.queues.cold.load(n.queue); err != nil || id == 0 {
+	if id, err := x.queues.cold.loadAny(n.queue); err != nil || id == 0 {
 		return n, nil, err
 	}
 	d, err = x.load(&n)

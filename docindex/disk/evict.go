@@ -31,7 +31,7 @@ func (e *evictor) isOverfull() bool { return e.used() > e.budget+e.budget/16 }
 // mayLeave returns the place of a queue among those that wait; ok: it may leave memory.
 func (e *evictor) mayLeave(id uint32, now int64) (p wakePlace, ok bool) {
 	q := e.queues.at(id)
-	if q.partitions != 0 || e.queues.branches.Of(id) != nil && e.sched.Persist(id).Scheduled > 0 {
+	if q.partitions != 0 {
 		return p, false
 	}
 	p.no = q.no
@@ -112,7 +112,13 @@ func (c *coldQueues) writeRows(id uint32, at queuesched.Moment, now int64) queue
 		at = min(at, queuesched.MomentOf(max(q.due, now+maxWait)))
 	}
 	if q.touched || q.dirtySince != 0 || q.wake != at {
-		c.setWake(id, at, byRule, c.sched.Persist(id).Scheduled, now)
+		n := c.sched.Persist(id).Scheduled
+		if !byRule && at.MS() <= now && (q.fresh && q.wake == at || !q.stored && q.wake == queuesched.NoMoment) {
+			q.fresh, q.wake, q.wakes = true, at, n
+		} else {
+			c.leaveFresh(id)
+			c.setWake(id, at, byRule, n, now)
+		}
 		c.table.putRow(id, true, now)
 		q.touched = false
 	}
@@ -124,8 +130,11 @@ func (c *coldQueues) evict(id uint32, at queuesched.Moment, now int64) {
 	q, crawl := c.table.at(id), c.sched.CrawlNo(id)
 	if at = c.writeRows(id, at, now); at != queuesched.NoMoment {
 		p, place := wakePlace{at, q.no}, c.placeOf(crawl)
-		if p.before(*place) {
-			*place = p
+		switch {
+		case q.fresh:
+			place.fresh = min(place.fresh, q.no)
+		case p.before(place.wake):
+			place.wake = p
 		}
 		if at < c.sched.WakeOf(crawl) {
 			c.sched.WakeCrawl(crawl, at)

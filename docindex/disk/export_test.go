@@ -25,7 +25,10 @@ func (s *Store) Check() error {
 	for _, step := range []struct {
 		kind byte
 		do   func(key, value []byte) error
-	}{{planRow, c.plan}, {docRow, c.doc}, {wakeRow, c.wake}, {queueRow, c.queue}, {totalRow, c.total}} {
+	}{
+		{planRow, c.plan}, {docRow, c.doc}, {wakeRow, c.wake}, {queueRow, c.queue}, {freshRow, c.queue},
+		{totalRow, c.total},
+	} {
 		if err := s.db.each(step.kind, step.do); err != nil {
 			return err
 		}
@@ -98,10 +101,13 @@ func (c *checking) queue(key, value []byte) error {
 	if err != nil {
 		return err
 	}
-	s, no := c.s, binary.BigEndian.Uint32(key[1:])
+	s, no, fresh := c.s, lastNumber(key), key[0] == freshRow
 	k := q.Persisted
 	if id := s.queues.byNumber(no); id != 0 {
 		k = s.base.Sched.Persist(id)
+		if s.queues.at(id).fresh != fresh {
+			return fmt.Errorf("the queue in memory has another row")
+		}
 		if s.queues.at(id).wake != q.wake {
 			return fmt.Errorf("it wakes at %d; the queue in memory at %d", q.wake, s.queues.at(id).wake)
 		}
@@ -122,11 +128,14 @@ func (c *checking) queue(key, value []byte) error {
 	}
 	delete(c.keys, no)
 	crawl, _ := s.base.Sched.FindCrawl(q.crawl)
-	if row := string(wakeKey(nil, crawl, wakePlace{q.wake, no})); (q.wake != queuesched.NoMoment) != c.wakes[row] {
-		return fmt.Errorf("it wakes at %d, but has no such row", q.wake)
-	} else {
-		delete(c.wakes, row)
+	if fresh && string(key) != string(freshKey(nil, crawl, no)) {
+		return fmt.Errorf("its crawl is number %d", crawl)
 	}
+	row := string(wakeKey(nil, crawl, wakePlace{q.wake, no}))
+	if (q.wake != queuesched.NoMoment && !fresh) != c.wakes[row] {
+		return fmt.Errorf("it wakes at %d, but has no such row", q.wake)
+	}
+	delete(c.wakes, row)
 	n := c.totals[string(q.crawl)]
 	n.Queues++
 	n.URLs[queuesched.Scheduled] += uint64(k.Scheduled)
@@ -219,14 +228,19 @@ func (s *Store) AsVersion6(rows bool) error {
 			b.DeleteRange([]byte{kind}, []byte{kind + 1}, nil)
 		}
 		b.DeleteRange(numberKey(docRow, 0), numberEnd(docRow, 0), nil)
-		if err := s.db.each(queueRow, func(key, value []byte) error {
+	}
+	for _, kind := range []byte{queueRow, freshRow} {
+		if err := s.db.each(kind, func(key, value []byte) error {
 			q, err := readQueue(value)
-			q.wake, q.due, q.cursor = queuesched.NoMoment, 0, place{}
-			return errors.Join(err, b.Set(key, q.append(nil), nil))
+			if rows || kind == freshRow || q.branches != nil {
+				q.wake, q.due, q.cursor, q.branches = queuesched.NoMoment, 0, place{}, nil
+			}
+			return errors.Join(err, b.Set(numberKey(queueRow, lastNumber(key)), q.append(nil), nil))
 		}); err != nil {
 			return err
 		}
 	}
+	b.DeleteRange([]byte{freshRow}, []byte{freshRow + 1}, nil)
 	value := append(append(binary.AppendUvarint(nil, 6), s.docs.namer.key[:]...), s.docs.namer.mark[:]...)
 	return errors.Join(b.Set(metaKey(metaVersion), value, nil), s.db.Apply(b, pebble.Sync))
 }

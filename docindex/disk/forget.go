@@ -112,7 +112,7 @@ func (s *Store) dropQueues(some []uint32, scope docindex.Scope, o *docindex.Outc
 	inTransit := uint32(0)
 	var nos []uint32
 	for _, no := range some {
-		id, err := s.queues.cold.load(no)
+		id, err := s.queues.cold.load(scope.Crawl, no)
 		if err != nil {
 			return nil, 0, 0, were, s.txn.abort(err)
 		}
@@ -289,7 +289,7 @@ func (s *Store) purgeSome(queueNo uint32, scope docindex.Scope, from []byte, bef
 	if err := s.txn.begin(); err != nil {
 		return nil, 0, nil, 0, err
 	}
-	queue, err := s.queues.cold.load(queueNo)
+	queue, err := s.queues.cold.load(scope.Crawl, queueNo)
 	if err != nil {
 		return nil, 0, nil, 0, s.txn.abort(err)
 	}

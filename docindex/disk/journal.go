@@ -28,12 +28,19 @@ func (x *queueTable) journalRow(now int64) {
 	t, j := x.txn, &x.journal
 	v := binary.AppendVarint(t.value[:0], now)
 	v = x.globals.append(v)
+	size := 1
 	for _, id := range t.dirty {
 		q := x.at(id)
-		q.dirty = false
 		c := change{queue: q.no, scheduled: int64(q.scheduled), completed: int64(q.completed), served: q.served}
-		q.scheduled, q.completed, q.served = 0, 0, [2]bool{}
+		q.dirty, q.scheduled, q.completed, q.served = false, 0, 0, [2]bool{}
+		if q.rewrite {
+			continue // the commit writes its row
+		}
+		if c.fresh = q.fresh; c.fresh {
+			c.crawl = x.sched.CrawlNo(id)
+		}
 		v = c.append(v)
+		size++
 		if q.dirtySince == 0 {
 			q.dirtySince = j.no
 			j.dirty = append(j.dirty, dirtyQueue{id: id, since: j.no})
@@ -41,7 +48,6 @@ func (x *queueTable) journalRow(now int64) {
 	}
 	t.value = v
 	t.b.Set(countKey(journalRow, j.no), v, nil)
-	size := 1 + len(t.dirty)
 	j.sizes = append(j.sizes, uint32(size))
 	j.total += size
 }

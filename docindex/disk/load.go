@@ -33,23 +33,20 @@ type queueChange struct {
 func (l *loading) changed() error {
 	s := l.s
 	for _, no := range slices.Sorted(maps.Keys(l.changes)) {
-		row, err := s.db.get(numberKey(queueRow, no))
+		all := l.changes[no]
+		q, err := s.queues.cold.read(all[len(all)-1].crawl, no)
 		if err != nil {
 			return err
 		}
-		if row == nil {
+		if q == nil {
 			continue // deleted since
 		}
-		q, err := readQueue(row)
-		if err != nil {
-			return err
-		}
-		since := l.apply(&q, l.changes[no])
+		since := l.apply(q, all)
 		if since == 0 {
 			continue
 		}
-		q.due, q.cursor = 0, place{}
-		id, err := s.queues.cold.loadRow(no, &q, l.now)
+		q.due, q.cursor, q.branches = 0, place{}, nil
+		id, err := s.queues.cold.loadRow(no, q, l.now)
 		if err != nil {
 			return err
 		}
@@ -81,7 +78,7 @@ func (l *loading) setQueue(key, _ []byte) error {
 	if len(key) != 1+4 {
 		return errRow
 	}
-	_, err := l.s.queues.cold.load(binary.BigEndian.Uint32(key[1:]))
+	_, err := l.s.queues.cold.loadAny(binary.BigEndian.Uint32(key[1:]))
 	return err
 }
 
@@ -173,7 +170,7 @@ func (l *loading) leaseBatch(key, value []byte) error {
 func (l *loading) lease(batch uint64, until int64, b []byte) error {
 	s := l.s
 	queueNo := binary.BigEndian.Uint32(b)
-	id, err := s.queues.cold.load(queueNo)
+	id, err := s.queues.cold.loadAny(queueNo)
 	if err != nil || id == 0 {
 		return err
 	}

@@ -83,7 +83,7 @@ func (s *Store) documents(
 	defer s.txn.clear()
 	now := s.base.Now()
 	s.base.CatchUpLocked(now)
-	queue, err := s.queues.cold.load(queueNo)
+	queue, err := s.queues.cold.load(scope.Crawl, queueNo)
 	if err != nil {
 		return docs, nil, s.db.fail(err)
 	}

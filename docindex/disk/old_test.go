@@ -55,3 +55,27 @@ func wantOldOutcomes(t *testing.T, s *disk.Store) {
 		t.Errorf("outcomes are %v; want 5 done and 1 stopped", kinds)
 	}
 }
+
+// TestVersion7 opens what a crash left of a store of version 7. It has 52 documents on 40 hosts, and 30
+// links in three branches of a queue.
+func TestVersion7(t *testing.T) {
+	path := t.TempDir()
+	if err := os.CopyFS(path, os.DirFS("testdata/version7")); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, path, disk.Batch)
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+	had := indextest.Count(t, s, nil)
+	if had.Scheduled != 66 || had.InTransit != 3 || had.Completed != 3 {
+		t.Errorf("counts are %+v; want 66 scheduled, 3 in transit, 3 completed", had)
+	}
+	if n := len(serve(t, s, docindex.Request{PerQueue: 100})); n != 66 {
+		t.Errorf("%d documents are handed out; want 66", n)
+	}
+	s = again(t, s, path)
+	if is := indextest.Count(t, s, nil); is.InTransit != 69 || is.Completed != had.Completed {
+		t.Errorf("opened again it has %+v; want 69 in transit, 3 completed", is)
+	}
+}

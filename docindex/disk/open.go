@@ -14,11 +14,14 @@ import (
 // version is the version of the rows' layout. The program reads rows of oldVersion and later as
 // they are. It refuses a store of any other version.
 const (
-	version = 7
+	version = 8
 	// without crawls; 2: without purged partitions; 3: documents' names do not contain owners; 4:
 	// documents' rows do not contain the time and the status of the last outcome; 5: documents have
-	// no unique, payload and depth; 6: no rows find, order and count queues
+	// no unique, payload and depth; 6: no rows find, order and count queues; 7: queues' rows do not
+	// contain branches
 	oldVersion = 1
+	// upgraded is the first version whose rows need no upgrade
+	upgraded = 7
 )
 
 // Open opens the store in a folder. It makes the folder and the store if there is none. Open takes
@@ -187,8 +190,10 @@ func (s *Store) loadVersion() error {
 	if r.bad {
 		return damaged(errRow)
 	}
-	s.queues.cold.upgrades = v < version
-	return nil
+	if s.queues.cold.upgrades = v < upgraded; v == version || s.queues.cold.upgrades {
+		return nil
+	}
+	return s.writeVersion()
 }
 
 func (s *Store) begin() error {

@@ -152,7 +152,7 @@ func (l *loading) partitionHead(no uint32, value []byte) error {
 	s, r := l.s, reader{b: value}
 	crawlNo, queueNo, ended, purged := r.uint(), r.uint(), r.uint(), r.uint()
 	b := s.crawls.stats.At(uint32(min(crawlNo, math.MaxUint32)))
-	queue, err := s.queues.cold.load(uint32(min(queueNo, math.MaxUint32)))
+	queue, err := s.queues.cold.loadAny(uint32(min(queueNo, math.MaxUint32)))
 	if err != nil {
 		return err
 	}

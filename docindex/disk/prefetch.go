@@ -41,11 +41,11 @@ func (x *documents) prefetch(p *docindex.Puts, from, to int) (err error) {
 	slices.SortFunc(t.cold, func(i, j uint32) int { return t.prefetched[i].key.compare(&t.prefetched[j].key) })
 	for _, i := range t.cold {
 		a := &t.prefetched[i]
-		if a.queue, err = x.queues.cold.named(&a.key); err != nil {
+		put, _ := p.At(from + int(i))
+		if a.queue, err = x.queues.cold.named(put.Crawl, &a.key); err != nil {
 			return err
 		}
 		if a.queue != 0 {
-			put, _ := p.At(from + int(i))
 			x.willRead(i, &put)
 		}
 	}
@@ -82,7 +82,7 @@ func (x *documents) lookup(p *docindex.Put, host []byte) (a prefetched) {
 // nameOf returns the queue for a URL on a host, and the name of the URL in it.
 func (x *documents) nameOf(p *docindex.Put, host []byte) (a prefetched, err error) {
 	if a = x.lookup(p, host); a.queue == 0 {
-		a.queue, err = x.queues.cold.named(&a.key)
+		a.queue, err = x.queues.cold.named(p.Crawl, &a.key)
 	}
 	if a.queue != 0 {
 		a.name = x.namer.nameOf(x.queues.at(a.queue).no, docindex.IdentityOf(p), p.URL)

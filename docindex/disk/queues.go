@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/cockroachdb/pebble/v2"
+
 	"urlserver/docindex/internal/embedded"
 	"urlserver/docindex/internal/queuesched"
 	"urlserver/docindex/internal/shapes"
@@ -58,6 +60,7 @@ type queueTable struct {
 	cold    coldQueues
 	journal journal
 	globals globals
+	settles bool // the store is being closed
 
 	db    *database
 	txn   *txn
@@ -72,8 +75,10 @@ type queue struct {
 	due        int64  // as the scheduler knows it, ms
 	cursor     place  // documents up to it were handed out, except those in backfill
 	backfill   window
-	wake       queuesched.Moment // of its wake row; NoMoment: it has none
+	wake       queuesched.Moment // as in queueRecord
 	wakes      uint32            // scheduled documents by its wake row
+	stored     bool              // it has a row
+	fresh      bool              // its row is a freshRow
 	hasIDs     bool
 	set        bool   // it has a setRow
 	touched    bool   // its row is not as it would be written if it was evicted now
@@ -155,15 +160,17 @@ func (x *queueTable) moveSome(id uint32, from, to queuesched.State, n uint32) {
 }
 
 // writeRow writes the row of a queue in memory, with the changes of the current commit. If it may
-// be evicted, and its wake row need not move, it has the rows of a queue on disk alone then, so
-// that evicting it writes nothing unless it changes before. Otherwise its wake row may stay as it
-// is if it is early enough.
+// be evicted, and its wake row need not move or the store is being closed, it has the rows of a queue
+// on disk alone then, so that evicting it writes nothing unless it changes before. Otherwise its wake
+// row may stay as it is if it is early enough.
 func (x *queueTable) writeRow(id uint32, now int64) {
 	q := x.at(id)
-	if p, ok := x.cold.evictor.mayLeave(id, now); ok && (q.wake == queuesched.NoMoment || q.wake == p.at) {
+	p, ok := x.cold.evictor.mayLeave(id, now)
+	if ok && (q.wake == queuesched.NoMoment || q.wake == p.at || p.at == queuesched.NoMoment || x.settles) {
 		x.cold.writeRows(id, p.at, now)
 		return
 	}
+	x.cold.leaveFresh(id)
 	switch n := x.sched.Persist(id).Scheduled; {
 	case n == 0:
 		x.cold.setWake(id, queuesched.NoMoment, false, 0, now)
@@ -186,9 +193,13 @@ func (x *queueTable) putRow(id uint32, cold bool, now int64) {
 	}
 	if cold && r.Scheduled > 0 {
 		r.due, r.cursor = q.due, q.first()
+		if t := x.branches.Of(id); t != nil {
+			r.branches = t.Append(nil, seqOf)
+		}
 	}
 	x.txn.value = r.append(x.txn.value[:0])
-	x.txn.b.Set(numberKey(queueRow, q.no), x.txn.value, nil)
+	x.txn.b.Set(x.rowKey(id), x.txn.value, nil)
+	q.stored = true
 	if is := r.isSet(now); is != q.set {
 		if q.set = is; is {
 			x.txn.b.Set(numberKey(setRow, q.no), nil, nil)
@@ -200,6 +211,15 @@ func (x *queueTable) putRow(id uint32, cold bool, now int64) {
 		pause, gap, backoff := x.sched.HostPause(r.key)
 		x.cold.keepPause(r.key, max(until, pause), gap, backoff, x.journal.no)
 	}
+}
+
+// rowKey returns the key of a queue's row.
+func (x *queueTable) rowKey(id uint32) []byte {
+	q := x.at(id)
+	if q.fresh {
+		return freshKey(nil, x.sched.CrawlNo(id), q.no)
+	}
+	return numberKey(queueRow, q.no)
 }
 
 // first returns a place before all scheduled documents of a queue of which none is in transit.
@@ -246,11 +266,13 @@ func (x *queueTable) keyRow(no uint32, n *name) {
 func (x *queueTable) dropRow(id uint32) {
 	q := x.at(id)
 	x.cold.totals[x.sched.CrawlNo(id)] = struct{}{}
-	x.cold.setWake(id, queuesched.NoMoment, false, 0, 0)
+	x.txn.b.Delete(x.rowKey(id), nil)
+	if !q.fresh {
+		x.cold.setWake(id, queuesched.NoMoment, false, 0, 0)
+	}
 	n := x.namer.keyName([]byte(x.sched.Crawl(id)), x.sched.Key(id))
 	x.txn.b.Delete(n.docKey(nil), nil)
 	x.db.memtables.add(&n)
-	x.txn.b.Delete(numberKey(queueRow, q.no), nil)
 	if q.set {
 		x.txn.b.Delete(numberKey(setRow, q.no), nil)
 	}
@@ -271,17 +293,20 @@ func (x *queueTable) dropDocuments(nos []uint32) {
 	}
 }
 
-// noneBetween reports whether no queue has a number between from and to. It is false for numbers
-// further apart than maxGap.
+// noneBetween reports whether no queue with a number between from and to has documents. It is false
+// for numbers further apart than maxGap.
 func (x *queueTable) noneBetween(from, to uint32) bool {
 	if to-from > maxGap {
 		return false
 	}
-	for no := from + 1; no < to; no++ {
-		if x.byNumber(no) != 0 {
+	for _, kind := range []byte{planRow, docRow} {
+		it, err := x.db.NewIter(&pebble.IterOptions{
+			LowerBound: numberEnd(kind, from), UpperBound: numberKey(kind, to)})
+		if err != nil {
 			return false
 		}
-		if row, err := x.db.get(numberKey(queueRow, no)); err != nil || row != nil {
+		some := it.First()
+		if err := it.Close(); err != nil || some {
 			return false
 		}
 	}

@@ -57,10 +57,12 @@ type queueRecord struct {
 	hasIDs     bool              // some of its documents have a DOC_ID that a client gave
 	ownerless  bool              // none of its documents has an owner; never set in rows from before version 4
 	asOf       uint64            // the last commit whose changes it contains
-	wake       queuesched.Moment // of its wake row; NoMoment: it has none
+	wake       queuesched.Moment // of its wake row, or in its freshRow since when it waits; NoMoment: neither
+	fresh      bool              // its row is a freshRow
 	// of a queue that was evicted; zero if it was not, or a change of the journal came after that
-	due    int64
-	cursor place
+	due      int64
+	cursor   place
+	branches []byte // see shapes.Table.Append; nil: it has none
 }
 
 // isSet reports whether somebody has set something for a queue.
@@ -75,6 +77,7 @@ const (
 	flagWakeIsDue = 32  // its due time is that of the wake row
 	flagCursor    = 64  // it has a cursor
 	flagPlain     = 128 // its cursor is plainPlace
+	flagBranches  = 256 // it has branches; never set in rows from before version 8
 )
 
 func (q *queueRecord) append(dst []byte) []byte {
@@ -105,6 +108,9 @@ func (q *queueRecord) append(dst []byte) []byte {
 	default:
 		flags |= flagCursor
 	}
+	if q.branches != nil {
+		flags |= flagBranches
+	}
 	dst = appendText(appendText(binary.AppendUvarint(dst, flags), q.crawl), q.key)
 	for _, v := range []uint64{q.asOf, uint64(q.Scheduled), uint64(q.Completed), uint64(q.Limit)} {
 		dst = binary.AppendUvarint(dst, v)
@@ -121,6 +127,9 @@ func (q *queueRecord) append(dst []byte) []byte {
 	}
 	if flags&flagCursor != 0 {
 		dst = append(dst, q.cursor[:]...)
+	}
+	if flags&flagBranches != 0 {
+		dst = appendText(dst, q.branches)
 	}
 	return dst
 }
@@ -149,6 +158,9 @@ func readQueue(b []byte) (q queueRecord, err error) {
 	}
 	if flags&flagCursor != 0 {
 		copy(q.cursor[:], r.bytes(placeLen))
+	}
+	if flags&flagBranches != 0 {
+		q.branches = r.text()
 	}
 	if r.bad || len(q.key) == 0 {
 		return q, errRow
@@ -189,7 +201,11 @@ type change struct {
 	queue                uint32
 	scheduled, completed int64   // added to the queue's counts; may be negative
 	served               [2]bool // by consumer: the commit's time is the last time it was served
+	fresh                bool    // the queue's row is a freshRow; crawl has its crawl then
+	crawl                uint32
 }
+
+const flagFresh = 1 << (2 + 32) // above the queue's number; never set in rows from before version 8
 
 func (c *change) append(dst []byte) []byte {
 	flags := uint64(0)
@@ -198,7 +214,13 @@ func (c *change) append(dst []byte) []byte {
 			flags |= 1 << consumer
 		}
 	}
+	if c.fresh {
+		flags |= flagFresh
+	}
 	dst = binary.AppendUvarint(dst, uint64(c.queue)<<2|flags)
+	if c.fresh {
+		dst = binary.AppendUvarint(dst, uint64(c.crawl))
+	}
 	return binary.AppendVarint(binary.AppendVarint(dst, c.scheduled), c.completed)
 }
 
@@ -206,6 +228,9 @@ func (r *reader) change() (c change) {
 	head := r.uint()
 	c.queue = uint32(head >> 2)
 	c.served = [2]bool{head&1 != 0, head&2 != 0}
+	if c.fresh = head&flagFresh != 0; c.fresh {
+		c.crawl = uint32(r.uint())
+	}
 	c.scheduled, c.completed = r.int(), r.int()
 	return c
 }

@@ -499,7 +499,7 @@ func TestOpenRefuses(t *testing.T) {
 	})
 	t.Run("a row that is not as it was written", func(t *testing.T) {
 		path, s := made(t)
-		if err := s.PutRow("q\x00\x00\x00\x01", "?"); err != nil {
+		if err := s.PutRow("x\x00\x00\x00\x00", "?"); err != nil {
 			t.Fatal(err)
 		}
 		s.Close()

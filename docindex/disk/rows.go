@@ -20,17 +20,20 @@ const (
 	// how many are not
 	partitionRow = 'e'
 	// partition number: the scheduled documents were purged; see partition.purgedDocs and clearing
-	purgedRow        = 'f'
-	pauseRow         = 'h' // host: what was learned of it, see readPause
-	journalRow       = 'j' // commit number: the changes of queues
-	leaseBatchRow    = 'l' // lease batch number: the end of the leases and the leased documents
-	metaRow          = 'm' // word: a value of the whole store
-	noteRow          = 'n' // generation, name: a note; without a name: the bytes of the generation
-	hostOverrideRow  = 'o' // host: the operator's settings
-	presetRow        = 'p' // crawl and key of a queue that does not exist yet: its settings
-	queueRow         = 'q' // queue number: the queue without its documents
-	setRow           = 'y' // queue number: exists while the queue has settings
-	totalRow         = 'x' // crawl number of the scheduler: the crawl ID and the counts of its queues
+	purgedRow       = 'f'
+	pauseRow        = 'h' // host: what was learned of it, see readPause
+	journalRow      = 'j' // commit number: the changes of queues
+	leaseBatchRow   = 'l' // lease batch number: the end of the leases and the leased documents
+	metaRow         = 'm' // word: a value of the whole store
+	noteRow         = 'n' // generation, name: a note; without a name: the bytes of the generation
+	hostOverrideRow = 'o' // host: the operator's settings
+	presetRow       = 'p' // crawl and key of a queue that does not exist yet: its settings
+	queueRow        = 'q' // queue number: the queue without its documents
+	setRow          = 'y' // queue number: exists while the queue has settings
+	totalRow        = 'x' // crawl number of the scheduler: the crawl ID and the counts of its queues
+	// crawl number of the scheduler, queue number: a queue that waits since its first document was put;
+	// it has neither a queueRow nor a wakeRow
+	freshRow         = 'v'
 	wakeRow          = 'w' // crawl number of the scheduler, moment, queue number: see coldQueues.setWake
 	planRow          = 's' // queue number, place: the body of a scheduled document
 	crawlSettingsRow = 't' // crawl ID: its settings

@@ -3,6 +3,7 @@ package disk
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -65,35 +66,62 @@ func (s *Store) someQueues(
 	if err := s.db.usable(); err != nil {
 		return 0, err
 	}
-	it, err := s.db.NewIter(&pebble.IterOptions{
-		LowerBound: numberKey(queueRow, from), UpperBound: []byte{queueRow + 1}})
+	next, err = s.queues.cold.someRows(crawl, from, visit)
 	if err != nil {
 		return 0, s.db.fail(err)
 	}
-	defer it.Close()
-	left := maxSome
-	for ok := it.First(); ok; ok = it.Next() {
-		value, err := it.ValueAndErr()
-		var q queueRecord
-		if err == nil {
-			q, err = readQueue(value)
+	return next, nil
+}
+
+// someRows visits the rows of some queues of a crawl. It returns the number to go on with, or 0.
+func (c *coldQueues) someRows(
+	crawlID []byte, from uint32, visit func(no uint32, q *queueRecord),
+) (next uint32, err error) {
+	crawl, ok := c.sched.FindCrawl(crawlID)
+	if !ok {
+		return 0, nil
+	}
+	rows, err := c.db.NewIter(&pebble.IterOptions{
+		LowerBound: numberKey(queueRow, from), UpperBound: []byte{queueRow + 1}})
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	fresh, err := c.db.NewIter(&pebble.IterOptions{
+		LowerBound: freshKey(nil, crawl, from), UpperBound: numberEnd(freshRow, crawl)})
+	if err != nil {
+		return 0, err
+	}
+	defer fresh.Close()
+	rows.First()
+	fresh.First()
+	for left := maxSome; rows.Valid() || fresh.Valid(); left-- {
+		it := rows
+		if !rows.Valid() || fresh.Valid() && lastNumber(fresh.Key()) < lastNumber(rows.Key()) {
+			it = fresh
 		}
-		if err != nil {
-			return 0, s.db.fail(err)
-		}
-		no := binary.BigEndian.Uint32(it.Key()[1:])
-		if left--; left < 0 {
+		no := lastNumber(it.Key())
+		if left == 0 {
 			return no, nil
 		}
-		if string(q.crawl) == string(crawl) {
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return 0, err
+		}
+		q, err := readQueue(value)
+		if err != nil {
+			return 0, err
+		}
+		if string(q.crawl) == string(crawlID) {
 			visit(no, &q)
 		}
+		it.Next()
 	}
-	if err := it.Error(); err != nil {
-		return 0, s.db.fail(err)
-	}
-	return 0, nil
+	return 0, errors.Join(rows.Error(), fresh.Error())
 }
+
+// lastNumber returns the number at the end of the key of a queue's row.
+func lastNumber(key []byte) uint32 { return binary.BigEndian.Uint32(key[len(key)-4:]) }
 
 // Queues is [docindex.Frontier.Queues].
 func (s *Store) Queues(ctx context.Context, crawl []byte, visit func(key []byte, idle bool) bool) error {

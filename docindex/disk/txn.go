@@ -147,7 +147,7 @@ const maxKept = 1 << 20 // bytes; a txn does not keep a larger buffer for the ne
 // settle writes the rows of all queues that the journal has changes of, so that the next Open loads
 // none for that. Where the disk is full, the journal keeps them.
 func (t *txn) settle() {
-	t.queues.journal.most = 0
+	t.queues.journal.most, t.queues.settles = 0, true
 	for len(t.queues.journal.dirty) > 0 && t.begin() == nil {
 		t.trims = true
 		if t.commitLazily() != nil {

@@ -27,7 +27,7 @@ func (x *documents) findUnique(a *prefetched, p *docindex.Put, host []byte) (*do
 		return nil, err
 	}
 	if ok {
-		id, err := x.queues.cold.load(n.queue)
+		id, err := x.queues.cold.loadAny(n.queue)
 		if err != nil {
 			return nil, err
 		}

@@ -37,9 +37,9 @@ func readWakeKey(b []byte) (crawl uint32, p wakePlace, err error) {
 }
 
 // placeOf returns the place of a crawl.
-func (c *coldQueues) placeOf(crawl uint32) *wakePlace {
+func (c *coldQueues) placeOf(crawl uint32) *coldPlace {
 	for int(crawl) >= len(c.places) {
-		c.places = append(c.places, wakePlace{})
+		c.places = append(c.places, coldPlace{})
 	}
 	return &c.places[crawl]
 }

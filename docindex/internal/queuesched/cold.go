@@ -125,6 +125,9 @@ func (d *Scheduler) FindCrawl(crawlID []byte) (no uint32, ok bool) {
 	return no, ok
 }
 
+// CrawlBound returns one more than the largest number of a crawl.
+func (d *Scheduler) CrawlBound() uint32 { return uint32(len(d.crawls)) }
+
 // CrawlAt returns the crawl with a number and its counts; without queues there is none.
 func (d *Scheduler) CrawlAt(no uint32) (crawlID string, n Counts) {
 	if int(no) >= len(d.crawls) {

@@ -1,0 +1,137 @@
+package disk
+
+import (
+	"cmp"
+	"encoding/binary"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"urlserver/docindex/internal/queuesched"
+)
+
+// A new queue with something due waits in the order of the queues' numbers. It has one row, its
+// freshRow, in place of a queueRow and a wakeRow. It gets these two when it is to wait for another
+// moment, or its row is written while it has to stay in memory.
+
+const freshKeyLen = 1 + 4 + 4
+
+func freshKey(dst []byte, crawl, no uint32) []byte {
+	dst = binary.BigEndian.AppendUint32(append(dst, freshRow), crawl)
+	return binary.BigEndian.AppendUint32(dst, no)
+}
+
+// leaveFresh deletes the freshRow of a queue, if it has one. The queue has no row then.
+func (c *coldQueues) leaveFresh(id uint32) {
+	q := c.table.at(id)
+	if !q.fresh {
+		return
+	}
+	c.txn.b.Delete(c.table.rowKey(id), nil)
+	q.fresh, q.wake = false, queuesched.NoMoment
+}
+
+// coldPlace says how far the cold queues of a crawl were loaded: rows before it are of queues in memory.
+type coldPlace struct {
+	wake  wakePlace
+	fresh uint32 // number of a queue
+}
+
+// waiting goes over the cold queues of a crawl that have something scheduled, in the order in which
+// they may be served. It begins at the crawl's place, and moves the place.
+type waiting struct {
+	place        *coldPlace
+	wakes, fresh *pebble.Iterator
+	rows         queueRows
+	wake         wakePlace   // of the row of wakes; NoMoment: there is none
+	no           uint32      // of the queue of the row of fresh
+	first        queueRecord // that row; if it wakes at NoMoment, there is none
+}
+
+func (c *coldQueues) wait(crawl uint32) (w waiting, err error) {
+	w.place, w.rows.db = c.placeOf(crawl), c.db
+	if w.wakes, err = c.db.NewIter(&pebble.IterOptions{
+		LowerBound: wakeKey(nil, crawl, w.place.wake), UpperBound: numberEnd(wakeRow, crawl)}); err != nil {
+		return w, err
+	}
+	if w.fresh, err = c.db.NewIter(&pebble.IterOptions{
+		LowerBound: freshKey(nil, crawl, w.place.fresh), UpperBound: numberEnd(freshRow, crawl)}); err == nil {
+		w.wakes.First()
+		w.fresh.First()
+		if err = w.readWake(); err == nil {
+			err = w.readFresh()
+		}
+	}
+	if err != nil {
+		w.close()
+	}
+	return w, err
+}
+
+// close ends w. The reads have returned its errors.
+func (w *waiting) close() {
+	w.wakes.Close()
+	if w.fresh != nil {
+		w.fresh.Close()
+	}
+	w.rows.close()
+}
+
+func (w *waiting) readWake() (err error) {
+	if w.wake.at = queuesched.NoMoment; w.wakes.Valid() {
+		_, w.wake, err = readWakeKey(w.wakes.Key())
+		return err
+	}
+	return w.wakes.Error()
+}
+
+func (w *waiting) readFresh() error {
+	if w.first.wake = queuesched.NoMoment; !w.fresh.Valid() {
+		return w.fresh.Error()
+	}
+	value, err := w.fresh.ValueAndErr()
+	if err != nil || len(w.fresh.Key()) != freshKeyLen {
+		return cmp.Or(err, errRow)
+	}
+	w.no = binary.BigEndian.Uint32(w.fresh.Key()[1+4:])
+	w.first, err = readQueue(value)
+	w.first.fresh = true
+	return err
+}
+
+// at returns when the next queue may be served; NoMoment: there is none.
+func (w *waiting) at() queuesched.Moment { return min(w.wake.at, w.first.wake) }
+
+// isFresh reports whether the next queue has a freshRow.
+func (w *waiting) isFresh() bool { return w.first.wake <= w.wake.at }
+
+// number returns the number of the next queue.
+func (w *waiting) number() uint32 {
+	if w.isFresh() {
+		return w.no
+	}
+	return w.wake.no
+}
+
+// row returns the row of the next queue; nil: the queue is to be passed over.
+func (w *waiting) row() (*queueRecord, error) {
+	if w.isFresh() {
+		return &w.first, nil
+	}
+	q, err := w.rows.read(w.wake.no)
+	if err != nil || q == nil || q.wake != w.wake.at {
+		return nil, err // it has another wake row
+	}
+	return q, nil
+}
+
+// next passes the next queue.
+func (w *waiting) next() error {
+	if w.isFresh() {
+		w.place.fresh = w.no + 1
+		w.fresh.Next()
+		return w.readFresh()
+	}
+	w.place.wake = wakePlace{w.wake.at, w.wake.no + 1}
+	w.wakes.Next()
+	return w.readWake()
+}

@@ -1,0 +1,105 @@
+package disk
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"urlserver/docindex"
+)
+
+// rowsOfKind counts the rows of a kind.
+func rowsOfKind(t *testing.T, s *Store, kind byte) (n int) {
+	t.Helper()
+	if err := s.db.each(kind, func(_, _ []byte) error { n++; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestFresh puts URLs on new hosts without memory for queues. A new queue has one row for itself, in
+// place of two. Queues come by how long they have waited, whichever rows they have.
+func TestFresh(t *testing.T) {
+	path := t.TempDir()
+	open := func() *Store {
+		s, err := Open(Config{Path: path, Sync: None, Memory: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := open()
+	crawls := []string{"one", "two", "three"}
+	put := func(from, to int) (hosts []string) {
+		var p docindex.Puts
+		for i := from; i < to; i++ {
+			hosts = append(hosts, fmt.Sprintf("h%d.test", i))
+			if err := p.Add(docindex.Put{URL: fmt.Appendf(nil, "http://h%d.test/", i),
+				Crawl: []byte(crawls[min(i/50, 2)])}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := s.Put(t.Context(), &p); err != nil {
+			t.Fatal(err)
+		}
+		return hosts
+	}
+	fetch := func(n int, again int64) (hosts []string) {
+		for len(hosts) < n {
+			var b docindex.Batch
+			var o docindex.Outcomes
+			if err := s.Candidates(t.Context(), 10, nil, &b); err != nil || b.Len() == 0 {
+				t.Fatal(b.Len(), err)
+			}
+			for i := range b.Len() {
+				hosts = append(hosts, string(docindex.HostOf(b.At(i).URL)))
+				o.Add(docindex.Outcome{DocID: b.At(i).DocID, URL: b.At(i).URL, Status: 200, Again: again})
+			}
+			if err := s.Outcomes(t.Context(), &o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return hosts
+	}
+	all := put(0, 300)
+	fresh, rest := rowsOfKind(t, s, freshRow), rowsOfKind(t, s, queueRow)+rowsOfKind(t, s, wakeRow)
+	if fresh != 300 || rest != 0 {
+		t.Errorf("300 new queues have %d and %d rows; want 300 and none", fresh, rest)
+	}
+	var ids [][]byte
+	if err := s.List(t.Context(), docindex.Scope{Crawl: []byte("two")}, func(d *docindex.Document) bool {
+		ids = append(ids, slices.Clone(d.DocID))
+		return true
+	}); err != nil || len(ids) != 50 {
+		t.Errorf("%d documents of the second crawl, %v; want 50", len(ids), err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open()
+	for _, id := range ids {
+		if _, err := s.Document(t.Context(), id); err != nil {
+			t.Error(err)
+		}
+	}
+	if n, err := s.Delete(t.Context(), docindex.Scope{Crawl: []byte("one")}); n != 50 || err != nil {
+		t.Errorf("%d documents are deleted, %v; want 50", n, err)
+	}
+	if n, err := s.Delete(t.Context(), docindex.Scope{Crawl: []byte("two")}); n != 50 || err != nil {
+		t.Errorf("%d documents are deleted, %v; want 50", n, err)
+	}
+	first := fetch(100, 1)
+	last := put(300, 350)
+	if want := slices.Concat(all[100:], all[100:200], last); !slices.Equal(append(first, fetch(250, 0)...), want) {
+		t.Errorf("after %q come others than %q", first, want[100:])
+	}
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+	if n := rowsOfKind(t, s, freshRow); n != 0 {
+		t.Errorf("%d queues have the row of a new one", n)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
