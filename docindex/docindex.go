@@ -98,6 +98,12 @@ type Pauser interface {
 	// Pause notes how long hosts are to be left alone, and their gaps, as outcomes do. It reads URL,
 	// Pause and Gap of the outcomes, nothing else. After a restart it binds the slots, too.
 	Pause(ctx context.Context, o *Outcomes) error
+
+	// EachPause calls visit with each host that is to be left alone since before the store was
+	// opened, and for how long still. A store that forgets pauses when it is closed visits none;
+	// nor does docindex/redis, whose daemons keep them in the reservation. host is valid during
+	// the call only.
+	EachPause(ctx context.Context, visit func(host []byte, left time.Duration)) error
 }
 
 // Putter stores documents and reads them.

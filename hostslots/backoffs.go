@@ -45,6 +45,18 @@ func (h Host) ChangedBackoff() (b AddressBackoff, changed bool) {
 	return AddressBackoff{Addr: g.ip(), Gap: g.pace.backoff, Sites: s.failingSites(id)}, true
 }
 
+// RestorePause forbids requests to the host's site before a moment, as was known before the start.
+// group is the site group that the host belongs to, whatever its address is; "": none.
+func (h Host) RestorePause(group string, until time.Duration) {
+	if faulty(faultPauses) {
+		return
+	}
+	h.record().site.putOff(until, BeforeStart)
+	if group != "" {
+		h.s.groups.At(h.s.ensureGroup(nameID(group), ofSite)).pace.putOff(until, BeforeStart)
+	}
+}
+
 // restoreBackoff makes a new group's address back off as it did before the start.
 func (s *Slots) restoreBackoff(id uint32, g *group) {
 	b, ok := s.pacer.backoffs.restored[g.id]

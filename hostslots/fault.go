@@ -33,6 +33,7 @@ const (
 	faultNeighbours           // Retry-After of a site binds the other sites of its address
 	faultAddressBackoff       // an address does not back off, however many of its sites fail
 	faultRestore              // how an address backed off before the start is forgotten
+	faultPauses               // which sites were to be left alone before the start is forgotten
 	faultCap                  // sites of a shared network ignore its limits
 	faultBackPace             // a document given back does not count for the pace
 	faultBackAttempt          // a document given back counts as an attempt

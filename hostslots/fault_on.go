@@ -39,6 +39,7 @@ const (
 	FaultNeighbours     = faultNeighbours
 	FaultAddressBackoff = faultAddressBackoff
 	FaultRestore        = faultRestore
+	FaultPauses         = faultPauses
 	FaultCap            = faultCap
 	FaultBackPace       = faultBackPace
 	FaultBackAttempt    = faultBackAttempt

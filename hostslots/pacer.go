@@ -40,10 +40,11 @@ type pace struct {
 type Cause uint8
 
 const (
-	Nothing    Cause = iota
-	RetryAfter       // it sent Retry-After
-	LastFetch        // the last fetch took long; see Config.DelayFactor
-	LeftShared       // the address was on a shared network; see Place.LeftShared
+	Nothing     Cause = iota
+	RetryAfter        // it sent Retry-After
+	LastFetch         // the last fetch took long; see Config.DelayFactor
+	LeftShared        // the address was on a shared network; see Place.LeftShared
+	BeforeStart       // it was to be left alone before the daemon started; see Host.RestorePause
 )
 
 // requested counts a request at the given moment.

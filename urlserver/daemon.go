@@ -134,6 +134,7 @@ func New(cfg configs.Config, parts Parts) *Daemon {
 		Shared:      parts.Store != nil && cfg.Frontier.Listen != "",
 		Lease:       parts.Reserver.lease(),
 		ClientsWait: clientsWait,
+		Pauses:      restoredPauses(parts),
 		Counted:     parts.Reserver.counts(),
 		Crawls:      parts.CrawlLog != nil,
 	})

@@ -151,6 +151,20 @@ func restoredBackoffs(parts Parts) (list []hostslots.AddressBackoff) {
 	return slices.Collect(maps.Values(latest))
 }
 
+// restoredPauses returns the hosts that are to be left alone since before the start.
+func restoredPauses(parts Parts) (list []engine.Pause) {
+	if parts.Store == nil {
+		return nil
+	}
+	err := parts.Store.EachPause(context.Background(), func(host []byte, left time.Duration) {
+		list = append(list, engine.Pause{Host: string(host), Left: left})
+	})
+	if err != nil {
+		parts.Log.Warn().Err(err).Msg("docindex: which hosts were to be left alone is not known")
+	}
+	return list
+}
+
 // appendBackoff appends the note of an address: the time, its gap and the sites, one a line. An
 // address that does not back off has no note.
 func appendBackoff(dst []byte, b hostslots.AddressBackoff, at time.Time) []byte {

@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -55,4 +57,48 @@ func TestAddressBackoffOutlivesAKill(t *testing.T) {
 		}
 		return true
 	})
+}
+
+// TestPauseOutlivesAKill kills a daemon with an index on disk after a site has answered 429 with
+// Retry-After. The next daemon does not follow the redirect of another site's robots.txt there, and
+// says why.
+func TestPauseOutlivesAKill(t *testing.T) {
+	var asked atomic.Int64
+	port := serveWeb(t, "127.0.0.2:0", func(w http.ResponseWriter, r *http.Request) {
+		name, at, _ := strings.Cut(r.Host, ":")
+		if name == "from.test" {
+			http.Redirect(w, r, "http://slow.test:"+at+"/robots.txt", http.StatusFound)
+			return
+		}
+		asked.Add(1)
+		w.WriteHeader(http.StatusNotFound)
+	})
+	names := serveNames(t, func(string) string { return "127.0.0.2" })
+	file := write(t, "urlserver.toml", fmt.Sprintf(sitesBase, names, fmt.Sprintf(
+		"docindex.kind = \"disk\"\ndocindex.path = %q\n", filepath.Join(t.TempDir(), "db"))))
+	child := startCommand(t, "urlserver", "serve", file)
+	d := &daemon{t: t, at: "http://" + child.log.until("listening for HTTP")["address"].(string)}
+	spider := dialSpider(t, child.log.until("listening for spiders")["address"].(string))
+	put(t, d, []string{"slow.test"}, port, 0, 1)
+	fmt.Fprintln(spider.conn, spider.next()[0], "DONE 429 600")
+	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		if _, text := d.ask("GET", "/api/status", ""); strings.Contains(text, `"completed":1`) {
+			break // its end is on disk
+		} else if time.Now().After(end) {
+			t.Fatal(text)
+		}
+	}
+	child.signal(syscall.SIGKILL)
+	child.wait()
+
+	asked.Store(0)
+	d = startDaemon(t, file)
+	dialSpider(t, d.spiders)
+	put(t, d, []string{"from.test"}, port, 0, 1)
+	levelsOf(t, d, "slow.test", func(_, _ *levelView, why string) bool {
+		return strings.Contains(why, "left alone so long before the daemon was started")
+	})
+	if n := asked.Load(); n > 0 {
+		t.Errorf("the site that is to be left alone is asked %d times", n)
+	}
 }

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"time"
 
@@ -55,6 +56,36 @@ func (c *coldQueues) readPause(row []byte) (h queuesched.KnownHost, ok bool, err
 		h.Paused, h.Restored = until, until
 	}
 	return h, until > now || gap > 0, nil
+}
+
+// EachPause is [docindex.Pauser.EachPause].
+func (s *Store) EachPause(ctx context.Context, visit func(host []byte, left time.Duration)) error {
+	if err := s.db.helper(); err != nil {
+		return err
+	}
+	defer s.db.helpers.Done()
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{pauseRow}, UpperBound: []byte{pauseRow + 1}})
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	for it.First(); it.Valid() && ctx.Err() == nil; it.Next() {
+		row, err := it.ValueAndErr()
+		if err != nil {
+			return err
+		}
+		h, _, err := s.queues.cold.readPause(row)
+		if err != nil {
+			return err
+		}
+		if left := h.Restored - s.base.Now(); left > 0 {
+			visit(it.Key()[1:], time.Duration(left)*time.Millisecond)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return it.Error()
 }
 
 // keepPause keeps on disk until when a host is left alone, and the gaps that it wants: that which

@@ -2,6 +2,7 @@ package disk_test
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -289,7 +290,9 @@ func reopenPauses(t *testing.T, path string) {
 	if err := s.Outcomes(t.Context(), &o); err != nil {
 		t.Fatal(err)
 	}
+	wantPauses(t, s, map[string]time.Duration{})
 	s = again(t, s, path)
+	wantPauses(t, s, map[string]time.Duration{"a.test": time.Hour})
 	want(t, "slots after a restart", candidates(t, s), "http://b.test/1")
 	look, err := s.HostStatus(t.Context(), []byte("a.test"))
 	if turn := look.AtSlots; err != nil || turn.Open || !turn.NotBefore.Equal(time.Now().Add(time.Hour)) ||
@@ -300,7 +303,19 @@ func reopenPauses(t *testing.T, path string) {
 	s = again(t, s, path)
 	want(t, "slots before the pause ends", candidates(t, s), "http://b.test/1")
 	time.Sleep(time.Millisecond)
+	wantPauses(t, s, map[string]time.Duration{})
 	want(t, "slots when it ends", candidates(t, s), "http://a.test/2", "http://a.test/3")
+}
+
+// wantPauses checks which hosts are to be left alone since before the store was opened.
+func wantPauses(t *testing.T, s *disk.Store, want map[string]time.Duration) {
+	t.Helper()
+	got := map[string]time.Duration{}
+	if err := s.EachPause(t.Context(), func(host []byte, left time.Duration) {
+		got[string(host)] = left
+	}); err != nil || !maps.Equal(got, want) {
+		t.Errorf("hosts to be left alone: %v, %v; want %v", got, err, want)
+	}
 }
 
 // reopenAnswers reports the Retry-After of a host that a client asked.

@@ -83,6 +83,9 @@ func (m *Store) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
 	return m.each(ctx, o, m.endLocked)
 }
 
+// EachPause is [docindex.Pauser.EachPause]. A new store has no pauses.
+func (m *Store) EachPause(ctx context.Context, _ func([]byte, time.Duration)) error { return ctx.Err() }
+
 // Pause is [docindex.Pauser.Pause].
 func (m *Store) Pause(ctx context.Context, o *docindex.Outcomes) error {
 	return embedded.InBatches(ctx, o.Len(), func(from, to int) error {

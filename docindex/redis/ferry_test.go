@@ -139,6 +139,10 @@ func (x *ferried) Pause(ctx context.Context, o *docindex.Outcomes) error {
 	return x.try(ctx, func(ctx context.Context, _ func(func())) error { return x.s.Pause(ctx, o) })
 }
 
+func (x *ferried) EachPause(ctx context.Context, visit func(host []byte, left time.Duration)) error {
+	return x.try(ctx, func(ctx context.Context, _ func(func())) error { return x.s.EachPause(ctx, visit) })
+}
+
 func (x *ferried) KeepNotes(ctx context.Context, list []docindex.Note) error {
 	return x.try(ctx, func(ctx context.Context, _ func(func())) error { return x.s.KeepNotes(ctx, list) })
 }

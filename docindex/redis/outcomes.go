@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"errors"
+	"time"
 
 	"urlserver/docindex"
 )
@@ -58,6 +59,9 @@ func (s *Store) Pause(ctx context.Context, o *docindex.Outcomes) error {
 	_ = s.updateHosts(ctx, args) // the heartbeat repeats it
 	return ctx.Err()
 }
+
+// EachPause is [docindex.Pauser.EachPause]. It visits none: that would take a look at all hosts.
+func (s *Store) EachPause(ctx context.Context, _ func([]byte, time.Duration)) error { return ctx.Err() }
 
 // Return is [docindex.Returner.Return].
 func (s *Store) Return(ctx context.Context, o *docindex.Outcomes) error {

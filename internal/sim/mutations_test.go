@@ -83,6 +83,8 @@ func slotsMutations() []mutation {
 			set: fault(&hostslots.Fault, hostslots.FaultRestore), want: []Rule{RuleAddressFails}},
 		{name: "pauses of sites forgotten at a restart", kind: "restarts",
 			set: fault(&atRestart, func(r *run) { clear(r.kept.paused) }), want: []Rule{RuleNotBefore}},
+		{name: "pauses of sites forgotten by the engine at a restart", kind: "restarts",
+			set: fault(&hostslots.Fault, hostslots.FaultPauses), want: []Rule{RuleNotBefore}},
 		{name: "sent right after a restart", kind: "restarts",
 			set:  fault(&atRestart, func(*run) { hostslots.Fault = hostslots.FaultStart }),
 			want: []Rule{RuleStart, RuleAddressFails}},

@@ -108,7 +108,6 @@ type level struct {
 	last    time.Duration // last request
 	floor   time.Duration // no request is allowed before; of sites
 	told    time.Duration // the same, as the daemon has told it to the index
-	before  time.Duration // floor, if it is of before a restart
 	took    time.Duration // time that the last completed fetch took; of sites
 	tookAt  time.Duration // end of that fetch
 	backoff time.Duration // gap while backing off

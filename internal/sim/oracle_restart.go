@@ -13,9 +13,6 @@ import (
 //
 // Everything counts as asked at the start. What a document's end said of its site holds on: until
 // when it is to be left alone by then. An address backs off as it did.
-//
-// What is weaker: the index keeps back the documents of such a site. The engine does not know of
-// it, and follows a redirect of another host's robots.txt there.
 func (o *oracle) restarted(noted func(origin string) bool, backoffs map[netip.Addr]hostslots.AddressBackoff) {
 	for _, sp := range o.spiders {
 		for _, tx := range sp.all {
@@ -53,7 +50,7 @@ func (o *oracle) restarted(noted func(origin string) bool, backoffs map[netip.Ad
 		h.restart(o.now)
 		h.backoff = 0
 		h.delay, h.delayAt, h.going = 0, o.now, netip.Addr{}
-		h.floor, h.before, h.told = h.told, h.told, 0
+		h.floor, h.told = h.told, 0
 		o.release(h)
 	}
 	for _, g := range o.groups {

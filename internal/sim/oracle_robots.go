@@ -88,9 +88,6 @@ func (o *oracle) fetch(id uint32, url string, addr netip.Addr) {
 	}
 	t.to.site = &t.host.level // it waits no longer
 	g := o.bind(t.host, addr)
-	if h := t.host; t.hops > 0 && h.floor == h.before { // see restarted
-		h.floor = 0
-	}
 	t.to, t.sent = o.request(t.host, g, o.now), o.now
 }
 
@@ -101,6 +98,7 @@ func (o *oracle) fetched(id uint32, a robotsAnswer) {
 	t.to = target{}
 	o.finished(t.host, to, o.now-t.sent, a.status, a.retry)
 	last := t.host
+	last.told = max(last.told, last.floor)
 	if a.status >= 301 && a.status <= 308 && a.location != "" && t.hops < maxHops {
 		t.hops++
 		t.url = a.location

@@ -12,7 +12,7 @@ import (
 // kept is what an index on disk keeps for the next engine, besides documents and notes of
 // robots.txt.
 type kept struct {
-	paused   []time.Duration // by host: the end of the last pause that the engine told of its site
+	paused   []time.Duration // by host: the end of the longest pause that the engine told of its site
 	closed   []time.Duration // by host: nothing of it is offered before, by what an earlier engine told
 	backoffs map[netip.Addr]hostslots.AddressBackoff
 }
@@ -82,6 +82,11 @@ func (r *run) startEngine() {
 	for _, b := range r.kept.backoffs { // each is restored the same, whatever the order
 		if b.Gap > 0 {
 			o.Backoffs = append(o.Backoffs, b)
+		}
+	}
+	for h, until := range r.kept.closed {
+		if until > r.now {
+			o.Pauses = append(o.Pauses, engine.Pause{Host: r.world.hosts[h].name, Left: until - r.now})
 		}
 	}
 	r.engine = engine.New(r.sc.Config, o)

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"urlserver/configs"
@@ -292,6 +293,10 @@ func (sc *Scenario) restarts() {
 	t.Repeats, t.Ignores, t.NoAnswers, t.Undelivered, t.Outage, t.Invalid, t.WallStep = 0, 0, 0, 0, 0, 0, 0
 	t.Pause, t.Block, t.Rates, t.Moves, t.Flaky, t.Poison = 0, 0, 0, 0, 0, 0
 	t.Restart, t.CrawlDelay, t.Overload = 6*time.Minute, 300, 0.3
+	for i := range uint32(sc.Hosts / 10) { // three hosts in ten belong to a site of three
+		sc.Config.Rules = append(sc.Config.Rules, configs.HostRule{Group: "group-" + strconv.Itoa(int(i)),
+			Hosts: []string{hostName(3 * i), hostName(3*i + 1), hostName(3*i + 2)}})
+	}
 }
 
 // accidents prepares a scenario in which some hosts and spiders will have trouble, and the others

@@ -39,6 +39,10 @@ type Options struct {
 	Notes bool
 	// Backoffs are how addresses backed off before the start.
 	Backoffs []hostslots.AddressBackoff
+	// Pauses are the hosts that are to be left alone since before the start. The index gives no
+	// document of them, but another host's robots.txt may redirect there, and a host may be one
+	// site with others.
+	Pauses []Pause
 	// Shared: the index gives documents to others, too, and takes unsent ones back (Out.Returns).
 	// While no spider is connected, the engine gives all documents back.
 	Shared bool
@@ -52,6 +56,12 @@ type Options struct {
 	Counted bool
 	// Crawls: outcomes name the crawls of their documents.
 	Crawls bool
+}
+
+// Pause is how long a host is to be left alone.
+type Pause struct {
+	Host string
+	Left time.Duration
 }
 
 // Out is work for others. The engine's owner takes it out and empties it after each Step.
@@ -158,6 +168,10 @@ func New(cfg configs.Config, opt Options) *Engine {
 		stats:    Stats{Robots: map[string]uint64{}},
 	}
 	e.apply(cfg)
+	for _, p := range opt.Pauses {
+		group := e.rules.set.Limits([]byte(p.Host), netip.Addr{}).Group
+		e.slots.Host(e.slots.EnsureHost([]byte(p.Host))).RestorePause(group, p.Left)
+	}
 	return e
 }
 

@@ -319,6 +319,8 @@ func (e *Engine) siteNotBefore(x *Explanation) explain.Reason {
 		return explain.Reason{}
 	case l.NotBefore >= l.Next && l.Cause == hostslots.RetryAfter:
 		r = because(explain.PaceRetryAfter)
+	case l.NotBefore >= l.Next && l.Cause == hostslots.BeforeStart:
+		r = because(explain.PaceBeforeStart)
 	case l.NotBefore >= l.Next:
 		r = because(explain.PaceLastFetch, e.cfg.Politeness.DelayFactor)
 	case l.Backoff > 0 && l.Gap == l.Backoff:

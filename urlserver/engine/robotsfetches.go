@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"time"
@@ -170,15 +171,27 @@ func (e *Engine) Fetched(id uint32, resp robots.Response) {
 	}
 }
 
-// keepPause makes the doc index keep how long a host is to be left alone, if that is longer than
-// usual. It learns that of documents by their outcomes, but a request for robots.txt has none.
+// keepPause makes the doc index keep how long a host is to be left alone, if that, or its gap, is
+// longer than usual. It learns that of documents by their outcomes, but a request for robots.txt has none.
 func (e *Engine) keepPause(host uint32) {
 	e.learnBackoff(host)
 	h := e.slots.Host(host)
-	if wait, gap := h.RemainingWait(e.now); e.opt.Exact && gap > 0 {
-		url := append(append([]byte("http://"), h.Name()...), '/')
-		e.Out.Pauses.Add(docindex.Outcome{URL: url, Pause: wait, Gap: gap})
+	if wait, gap := h.RemainingWait(e.now); e.opt.Exact && (gap > 0 || wait > e.usualGap()) {
+		e.Out.Pauses.Add(docindex.Outcome{URL: urlOf(h.Name()), Pause: wait, Gap: gap})
 	}
+}
+
+// urlOf returns a URL of a host.
+func urlOf(host []byte) []byte {
+	if bytes.IndexByte(host, ':') >= 0 {
+		return fmt.Appendf(nil, "http://[%s]/", host)
+	}
+	return fmt.Appendf(nil, "http://%s/", host)
+}
+
+// usualGap returns how long a host is left alone after a request where no rule says more.
+func (e *Engine) usualGap() time.Duration {
+	return gap(min(e.cfg.SitePace().PerSec, e.cfg.AddressPace().PerSec))
 }
 
 // redirect continues a fetch where a redirect leads, under the pace of the host there.
