@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	"urlserver/docindex"
+	"urlserver/docindex/internal/embedded"
 	"urlserver/docindex/internal/queuesched"
 )
 
@@ -24,16 +25,30 @@ func (s *Store) recall(set docindex.Setting) {
 		}
 	}
 	maps.DeleteFunc(of, func(_ uint32, has bool) bool { return !has })
+	some := len(s.base.Recalls) > 0 && (len(set.Key) == 0 || len(of) > 0)
+	s.base.Mu.Unlock()
+	for from := uint32(1); some && from != 0; {
+		from = s.recallSome(from, func(queue uint32) bool { return len(set.Key) == 0 || of[queue] })
+	}
+}
+
+// recallSome recalls what the slots have of queues, from a number of a transit on. It returns the
+// number to continue with, or 0.
+func (s *Store) recallSome(from uint32, of func(queue uint32) bool) (next uint32) {
 	var o docindex.Outcomes
-	if len(s.base.Recalls) > 0 && (len(set.Key) == 0 || len(of) > 0) {
-		for id := uint32(1); id < s.transits.bound(); id++ {
-			if t := s.transits.at(id); t.queue != 0 && (len(set.Key) == 0 || of[t.queue]) {
-				s.recallLocked(t, &o)
-			}
+	s.base.Mu.Lock()
+	end := min(from+embedded.LockBatch, s.transits.bound())
+	for id := from; id < end; id++ {
+		if t := s.transits.at(id); t.queue != 0 && of(t.queue) {
+			s.recallLocked(t, &o)
 		}
+	}
+	if next = end; end == s.transits.bound() {
+		next = 0
 	}
 	s.base.Mu.Unlock()
 	s.base.Recall(&o)
+	return next
 }
 
 // recallLocked adds a document if the slots have it.

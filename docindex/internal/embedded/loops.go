@@ -159,7 +159,7 @@ func (b *Base) BeginServing(v *Serving) error {
 	for b.CatchUpLocked(now) { // once for the whole call
 		b.YieldLocked()
 	}
-	v.Recall = b.Sched.BeginsToShare(now)
+	v.Recall = b.Sched.BeginsToShare(Query(&v.Request), now)
 	v.Cursor = b.Sched.Begin(Query(&v.Request))
 	return nil
 }

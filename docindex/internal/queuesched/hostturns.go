@@ -11,6 +11,8 @@ import "maps"
 //   - Then the host is kept for the other side, until that has been given some of it or turnWait
 //     is over. Within a turn it is kept for the side whose turn it is.
 //
+// Nothing is kept for clients who ask for other crawls than those that have URLs of the host.
+//
 // When clients begin to ask, the slots give back what they have not sent: they may have taken far
 // more than a turn while they were alone.
 const (
@@ -22,6 +24,7 @@ const (
 // hostTurns has when each side last asked for URLs, and the hosts that are kept for one.
 type hostTurns struct {
 	asked [2]int64 // by consumer; 0: never
+	any   int64    // when clients last asked for URLs of any crawl; of one: crawl.asked
 	kept  map[uint32]keptHost
 	sweep int // hosts kept when they are next looked through
 }
@@ -45,11 +48,22 @@ func (d *Scheduler) asks(side Consumer, now int64) bool {
 	return d.ahead.Queue > 0 && d.sides.asked[side] > 0 && now-d.sides.asked[side] < asksFor
 }
 
-// BeginsToShare notes that clients ask for URLs. It reports whether the slots have to give back
-// what they have not sent, as they were alone up to now.
-func (d *Scheduler) BeginsToShare(now int64) bool {
+// asksFor reports whether a side, which asks for URLs, asks for those of a queue.
+func (d *Scheduler) asksFor(side Consumer, q *queue, now int64) bool {
+	last := max(d.sides.any, d.crawls[q.crawl].asked)
+	return side == SlotConsumer || last > 0 && now-last < asksFor
+}
+
+// BeginsToShare notes what clients ask for. It reports whether the slots have to give back what
+// they have not sent, as they were alone up to now.
+func (d *Scheduler) BeginsToShare(w Query, now int64) bool {
 	begins := !d.asks(FrontierConsumer, now)
 	d.sides.asked[FrontierConsumer] = now
+	if c, ok := d.crawlNo[string(w.Crawl)]; w.AnyCrawl {
+		d.sides.any = now
+	} else if ok {
+		d.crawls[c].asked = now
+	}
 	return begins && d.asks(SlotConsumer, now)
 }
 
@@ -88,9 +102,11 @@ func (d *Scheduler) keep(id uint32, h *host, consumer Consumer, now int64) {
 		next, h.taken = consumer.other(), 0
 	}
 	from := int64(Never)
-	for q := h.queues; q != 0; q = d.queues.At(q).hostNext {
-		at, _ := d.notBefore(d.queues.At(q), next, now, false)
-		from = min(from, at)
+	for id := h.queues; id != 0; id = d.queues.At(id).hostNext {
+		if q := d.queues.At(id); d.asksFor(next, q, now) {
+			at, _ := d.notBefore(q, next, now, false)
+			from = min(from, at)
+		}
 	}
 	if from == Never {
 		return // there is nothing for it

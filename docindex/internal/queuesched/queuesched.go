@@ -156,6 +156,7 @@ type crawl struct {
 	kept      []uint32      // domains that stay without a queue in memory
 	inTurn    uint32        // the last round of NextForSlots in which a page went in turn
 	life      uint32        // counts the crawls that had its number
+	asked     int64         // when clients last asked for its URLs; 0: never
 }
 
 // Counts are of a queue, of a crawl, or of all queues.

@@ -77,3 +77,29 @@ func TestQueueGoneDuringACall(t *testing.T) {
 		t.Error("a call for a.test waits for b.test")
 	}
 }
+
+// TestKeptForClientsOfItsCrawl: when the slots have had their turn at a host, it is kept for clients,
+// if those ask for URLs of a crawl that has some there.
+func TestKeptForClientsOfItsCrawl(t *testing.T) {
+	for crawl, want := range map[string]bool{"its": false, "another": true} {
+		d := queuesched.New(func() {})
+		d.SetDefaultDelay(0)
+		d.SetAhead(queuesched.Ahead{Queue: 1})
+		id := d.Open([]byte("its"), []byte("a.test"), []byte("a.test"), 1000)
+		d.Open([]byte("another"), []byte("b.test"), []byte("b.test"), 1000)
+		for range 3 {
+			d.Count(id, queuesched.Scheduled)
+		}
+		d.SetDue(id, 0, 1000)
+		d.BeginRound(nil)
+		d.EndRound(1000) // the slots ask
+		d.BeginsToShare(queuesched.Query{Crawl: []byte(crawl)}, 1000)
+		d.Move(id, queuesched.Scheduled, queuesched.InTransit)
+		d.CountOut(id, nil, queuesched.SlotConsumer, 1, 1000)
+		d.Move(id, queuesched.InTransit, queuesched.Completed)
+		d.CountBack(id, nil, queuesched.SlotConsumer, 2000)
+		if got := d.HostAvailable([]byte("a.test"), queuesched.SlotConsumer, 2001); got != want {
+			t.Errorf("clients ask for crawl %q: the slots may have the host: %t; want %t", crawl, got, want)
+		}
+	}
+}
