@@ -78,6 +78,18 @@ func (g Group) onlyHost() *host {
 	return nil
 }
 
+// Open returns the number of open requests to the group.
+func (g Group) Open() int { return g.record().open() }
+
+// LeftSharedUntil returns until when nothing is sent to the group, an address that has left a shared
+// network; see Place.LeftShared. 0: it has not.
+func (g Group) LeftSharedUntil() time.Duration {
+	if r := g.record(); r.pace.cause == LeftShared {
+		return r.pace.notBefore
+	}
+	return 0
+}
+
 // DelayGap makes the group's gap begin at now+by, if that is later than its last request.
 func (g Group) DelayGap(now, by time.Duration) {
 	g.record().pace.requested(now + by)

@@ -63,9 +63,6 @@ func (s *Slots) setSlow(hostID uint32, slow bool) {
 	s.docsChanged(h.group)
 }
 
-// Unrejected returns how often a host, or the hosts of a group, left the reject list.
-func (s *Slots) Unrejected() uint64 { return s.rejects.unrejected }
-
 // Rejects calls yield with the names of the hosts that should not get more documents, each once:
 // those of groups with a full slot, with too many documents or without a lease, those that a rule
 // blocks, those that are slow, and those whose names fail for now. If they are more than MaxRejects

@@ -9,15 +9,16 @@ import (
 // Counts is what the slots hold.
 type Counts struct {
 	Slots, Used, Full int
-	Cooling           int // groups without a slot whose gap has not passed
-	Waiting           int // groups that wait for a slot
-	Held              int // documents, all of them
-	Leftover          int // of these: in no slot, those of unresolved hosts included
-	Unresolved        int // of these: of hosts without a known address
-	Failing           int // of these: of hosts whose names fail to resolve for now
-	InFlight          int // of all documents: at spiders
-	Hosts, Groups     int // known
-	Payloads          int // bytes of documents' payloads
+	Cooling           int    // groups without a slot whose gap has not passed
+	Waiting           int    // groups that wait for a slot
+	Held              int    // documents, all of them
+	Leftover          int    // of these: in no slot, those of unresolved hosts included
+	Unresolved        int    // of these: of hosts without a known address
+	Failing           int    // of these: of hosts whose names fail to resolve for now
+	InFlight          int    // of all documents: at spiders
+	Hosts, Groups     int    // known
+	Payloads          int    // bytes of documents' payloads
+	Unrejected        uint64 // how often a host, or the hosts of a group, left the reject list
 	Levels            [Levels]LevelCounts
 }
 
@@ -29,8 +30,8 @@ func (s *Slots) Counts() Counts {
 		Held: s.docs.Len(), Leftover: s.dispatch.slotQueue.Len() + s.unresolved.docs,
 		Unresolved: s.unresolved.docs, Failing: s.unresolved.failingDocs,
 		InFlight: s.table.transactions.Len(), Hosts: s.hosts.Len(), Groups: s.groups.Len(),
-		Payloads: s.payloads,
-		Levels:   s.pacer.levels,
+		Payloads: s.payloads, Unrejected: s.rejects.unrejected,
+		Levels: s.pacer.levels,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,7 +19,8 @@ import (
 type clientLeases struct {
 	reserver *Reserver
 	start    time.Time
-	wake     chan struct{} // holds one when there may be something to do
+	wake     chan struct{}             // holds one when there may be something to do
+	released func(of []engine.Release) // tells the engine
 
 	mu     sync.Mutex // guards all below; held for memory work only
 	leases *engine.ClientLeases
@@ -33,11 +35,11 @@ func newClientLeases(of *Reserver) *clientLeases {
 
 func (c *clientLeases) now() time.Duration { return time.Since(c.start) }
 
-// waits is [engine.Options.ClientsWait].
-func (c *clientLeases) waits(name string) bool {
+// lack is [engine.Options.ClientsLack].
+func (c *clientLeases) lack(name string) (waits, open bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.leases.Waits(c.now(), name)
+	return c.leases.Lacks(c.now(), name)
 }
 
 // length returns how long a lease is; 0 if there are none.
@@ -48,10 +50,33 @@ func (c *clientLeases) length() time.Duration {
 	return c.reserver.Lease
 }
 
+// freed takes releases of the engine's leases.
+func (c *clientLeases) freed(releases []engine.Release) {
+	if c == nil || len(releases) == 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.leases.Freed(c.now(), releases) {
+		c.more()
+	}
+}
+
 func (c *clientLeases) configure(rules *configs.RuleSet) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.leases.SetNetworks(c.now(), rules.SharedNetworks())
+	c.more()
+}
+
+// closeAll is called when clients no longer keep the pace of addresses.
+func (c *clientLeases) closeAll() {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.leases.CloseAll(c.now())
 	c.more()
 }
 
@@ -85,6 +110,9 @@ func (c *clientLeases) run(ctx context.Context) {
 			late, cancel := outlast(ctx, answerWait)
 			c.reserver.do(late, work)
 			cancel()
+			if len(work.Releases) > 0 {
+				c.released(slices.Clone(work.Releases))
+			}
 			c.mu.Lock()
 			c.leases.Answered(c.now(), work)
 			c.mu.Unlock()
@@ -142,7 +170,9 @@ func (u addressUse) SetOpen(queues int, next, gap int64) {
 	defer u.mu.Unlock()
 	now := u.now()
 	until := max(time.Until(time.UnixMilli(next)), time.Duration(gap)*time.Millisecond)
-	u.leases.SetOpen(now, u.name, queues > 0, now+until)
+	if u.leases.SetOpen(now, u.name, queues > 0, now+until) {
+		u.more()
+	}
 }
 
 // Usable implements [docindex.AddressUse].

@@ -112,10 +112,13 @@ func New(cfg configs.Config, parts Parts) *Daemon {
 		asks:         make(chan *engine.Ask, 1),
 		leaseBatches: make(chan *engine.LeaseBatch, 1),
 	}
-	var clientsWait func(string) bool
+	var clientsLack func(string) (waits, open bool)
 	if parts.Reserver != nil && cfg.Frontier.Addresses {
 		d.clientLeases = newClientLeases(parts.Reserver)
-		clientsWait = d.clientLeases.waits
+		clientsLack = d.clientLeases.lack
+		d.clientLeases.released = func(of []engine.Release) {
+			d.post(func(e *engine.Engine) { e.LeasesFreed(of) })
+		}
 	}
 	d.engine = engine.New(cfg, engine.Options{
 		Cached:    parts.Resolver.Cached,
@@ -131,10 +134,10 @@ func New(cfg configs.Config, parts Parts) *Daemon {
 		Exact:       parts.Store != nil,
 		Notes:       parts.Store != nil,
 		Backoffs:    restoredBackoffs(parts),
+		Pauses:      restoredPauses(parts),
 		Shared:      parts.Store != nil && cfg.Frontier.Listen != "",
 		Lease:       parts.Reserver.lease(),
-		ClientsWait: clientsWait,
-		Pauses:      restoredPauses(parts),
+		ClientsLack: clientsLack,
 		Counted:     parts.Reserver.counts(),
 		Crawls:      parts.CrawlLog != nil,
 	})
@@ -173,6 +176,7 @@ func (d *Daemon) configureStore(cfg *configs.Config) {
 	d.parts.Store.SetAhead(ahead(cfg))
 	if !cfg.Frontier.Addresses {
 		d.parts.Store.SetAddresses(nil)
+		d.clientLeases.closeAll()
 		return
 	}
 	d.addresses.configure(cfg)

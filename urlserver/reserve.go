@@ -112,6 +112,7 @@ func (d *Daemon) reserve(ctx context.Context) {
 			late, cancel := outlast(ctx, answerWait)
 			r.do(late, c)
 			cancel()
+			d.clientLeases.freed(c.Releases)
 			is := new(bool)
 			last, taken = c, is
 			d.post(func(e *engine.Engine) {

@@ -45,19 +45,26 @@ const (
 	addressHosts = 20
 )
 
-// unshare takes the shared network out of the rules, as a reload does.
-func (b *bubble) unshare() {
+// reload puts other rules in force.
+func (b *bubble) reload(rules ...configs.HostRule) {
 	b.t.Helper()
 	cfg := b.d.Settings()
-	cfg.Rules = nil
+	cfg.Rules = rules
 	if _, _, err := b.d.Reconfigure(b.t.Context(), cfg); err != nil {
 		b.t.Fatal(err)
 	}
 }
 
-// get waits for a URL as a client does, and reports it as completed at once. It returns when the
-// URL was given out.
+// get takes a URL and reports it as completed at once.
 func (b *bubble) get(url string) (at time.Time) {
+	b.t.Helper()
+	at = b.take(url)
+	b.completed(url)
+	return at
+}
+
+// take waits for a URL as a client does. It returns when the URL was given out.
+func (b *bubble) take(url string) (at time.Time) {
 	b.t.Helper()
 	r := docindex.Request{AnyCrawl: true, PerQueue: 1, Lease: time.Hour}
 	for end := time.Now().Add(time.Hour); at.IsZero(); time.Sleep(10 * time.Millisecond) {
@@ -72,7 +79,6 @@ func (b *bubble) get(url string) (at time.Time) {
 			b.t.Fatalf("%s is not given out: %v", url, err)
 		}
 	}
-	b.completed(url)
 	return at
 }
 
@@ -98,6 +104,12 @@ func (b *bubble) fetch() (at time.Time) {
 	return at
 }
 
+// sharedBy is the rule of a shared network on which the address is, and so many requests may be open.
+func sharedBy(concurrent int) configs.HostRule {
+	return configs.HostRule{Shared: true, PerSec: 8, Concurrent: concurrent,
+		Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
+}
+
 // TestAddressLeavesASharedNetwork: an address was asked as a part of a shared network, without its
 // lease. Then a reload takes it off. Whoever asks it next, for another host, keeps its pace.
 func TestAddressLeavesASharedNetwork(t *testing.T) {
@@ -106,27 +118,56 @@ func TestAddressLeavesASharedNetwork(t *testing.T) {
 		"a spider after a client": func(b *bubble) (before, after time.Time) {
 			put(b.t, b.store, first)
 			before = b.get(first)
-			b.unshare()
+			b.reload()
 			put(b.t, b.store, second)
 			return before, b.fetch()
 		},
 		"a client after a spider": func(b *bubble) (before, after time.Time) {
 			put(b.t, b.store, first)
 			before = b.fetch()
-			b.unshare()
+			b.reload()
 			put(b.t, b.store, second)
 			return before, b.get(second)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newAddress(t, configs.HostRule{Shared: true, PerSec: 8, Concurrent: 8,
-					Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
+				b := newAddress(t, sharedBy(8))
 				before, after := ask(b)
 				gap := after.Sub(before)
 				t.Logf("%v between the two", gap)
 				if gap < time.Second || gap > 3*addressLease {
 					t.Errorf("%v between two requests to the address; want a second at least, and soon", gap)
+				}
+				b.stopped()
+			})
+		})
+	}
+}
+
+// TestOpenURLCountsAfterAReload: a client has a URL for some leases while a reload takes its address
+// off a shared network, or puts it on one with one open request. No spider asks another host there
+// before the client has reported it.
+func TestOpenURLCountsAfterAReload(t *testing.T) {
+	const first, second = "http://a.test/", "http://b.test/"
+	for name, rules := range map[string][2][]configs.HostRule{
+		"the address leaves a network": {{sharedBy(8)}, nil},
+		"the address joins a network":  {nil, {sharedBy(1)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newAddress(t, rules[0]...)
+				put(t, b.store, first)
+				b.take(first)
+				b.reload(rules[1]...)
+				put(t, b.store, second)
+				var ended time.Time
+				time.AfterFunc(5*addressLease, func() {
+					ended = time.Now()
+					b.completed(first)
+				})
+				if wait := b.fetch().Sub(ended); ended.IsZero() || wait < 0 || wait > 3*addressLease {
+					t.Errorf("a spider is sent the other URL %v after the client's has ended (%v)", wait, ended)
 				}
 				b.stopped()
 			})

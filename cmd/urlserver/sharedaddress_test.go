@@ -145,12 +145,14 @@ func TestDaemonsShareAnAddressOfClients(t *testing.T) {
 
 // TestDaemonsReachThePaceOfAddresses: clients of several daemons with index and reservation in
 // one Redis ask a few addresses. Together they reach nine tenths of the pace that is allowed, and
-// never more than it. It takes one and a half minutes: set URLSERVER_LONG.
+// never more than it. It takes six leases, whose length URLSERVER_LONG says.
 func TestDaemonsReachThePaceOfAddresses(t *testing.T) {
-	if os.Getenv("URLSERVER_LONG") == "" {
-		t.Skip("set URLSERVER_LONG=1 to run it")
+	lease, err := time.ParseDuration(os.Getenv("URLSERVER_LONG"))
+	if err != nil {
+		t.Skip("set URLSERVER_LONG=60s to run it")
 	}
-	const daemons, addresses, hosts, perSec, span = 3, 3, 30, 1, 90 * time.Second
+	const daemons, addresses, hosts, perSec = 4, 3, 30, 1
+	span := 6 * lease
 	redis := redistest.Start(t)
 	names := serveNames(t, func(name string) string {
 		n := 0
@@ -160,14 +162,14 @@ func TestDaemonsReachThePaceOfAddresses(t *testing.T) {
 	text := strings.Replace(fmt.Sprintf(withAddresses, names, ""), "Per_Sec = 2.0",
 		fmt.Sprintf("Per_Sec = %d.0", perSec), 1)
 	text += fmt.Sprintf("[docindex]\nkind = \"redis\"\naddrs = [%q]\n[reservation]\nkind = \"redis\"\n"+
-		"addrs = [%[1]q]\nlease = \"20s\"\npenalty = \"1s\"\njanitor = \"1s\"\n", redis.Addr())
+		"addrs = [%[1]q]\nlease = %[2]q\npenalty = \"1s\"\njanitor = \"1s\"\n", redis.Addr(), lease.String())
 	paces := map[int]*addressPace{}
 	for i := range addresses {
 		paces[i] = &addressPace{from: map[string]int{}}
 	}
 	var all sync.WaitGroup
 	var urls []string
-	for i := range hosts * 40 {
+	for i := range addresses * perSec * int(span.Seconds()) {
 		urls = append(urls, fmt.Sprintf("http://h%d.test/%d", i%hosts, i))
 	}
 	began := time.Now()

@@ -27,6 +27,7 @@ type clientPace struct {
 // pacedQueue is a queue whose address is known.
 type pacedQueue struct {
 	no    uint32 // in the table
+	host  []byte
 	shard int
 	id    string
 	calls int // that are about to hand out some of it
@@ -54,6 +55,19 @@ func (s *Store) SetAddresses(of docindex.Addresses) {
 		p.resetLocked(addresses.New(s.nowMS()))
 	}
 	p.of = of
+	p.rebindLocked(s.nowMS())
+}
+
+// rebindLocked makes the queues that clients have URLs of count where their hosts are by new rules.
+func (p *clientPace) rebindLocked(now int64) {
+	for _, q := range p.queues {
+		if q.no == 0 || !p.table.IsOpen(q.no) {
+			continue
+		}
+		if a := p.of(q.host); a.State == docindex.AddressKnown {
+			p.table.Bind(q.no, q.host, &a, now)
+		}
+	}
 }
 
 func (p *clientPace) resetLocked(table *addresses.Table) {
@@ -83,7 +97,7 @@ func (p *clientPace) take(e *entry, lease, now int64) (wait int64) {
 	name := nameOf(e.crawl, e.key)
 	q := p.queueLocked(name, e, now)
 	no, moving := p.table.Bind(q.no, host, &a, now)
-	if q.no = no; moving {
+	if q.no, q.host = no, host; moving {
 		return movingRetry
 	}
 	if !p.table.IsUsable(no) {

@@ -21,6 +21,7 @@ var (
 	all    = flag.Bool("all", false, "test with each store")
 	hosts  = flag.Int("hosts", 200, "how many hosts there are")
 	seed   = flag.Uint64("seed", 0, "of the trouble; 0: the same each time, and with -all another one")
+	leases = flag.Duration("lease", 10*time.Second, "of TestSharedNetwork, which takes eight of them and more")
 )
 
 const (

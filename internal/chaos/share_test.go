@@ -115,7 +115,7 @@ func newShareRig(t *testing.T, takes time.Duration) *shareRig {
 	}
 	r := &shareRig{late: &stalls{}, rig: &rig{
 		t: t, rnd: rand.New(rand.NewPCG(1, 0)), bin: build(t, "hostreservation"), dir: t.TempDir(),
-		lease: 10 * time.Second, penalty: time.Second, janitor: time.Second,
+		lease: *leases, penalty: time.Second, janitor: time.Second,
 		site: limits{gap: time.Second, open: 1}, address: limits{gap: time.Second, open: 1},
 	}}
 	r.late.watch(t)

@@ -130,23 +130,53 @@ func (l *ClientLeases) Usable(now time.Duration, name string) bool {
 	return c.state == clientHeld && now < min(c.until, c.turn)
 }
 
-// Waits reports whether clients want the lease of an address and lack it.
-func (l *ClientLeases) Waits(now time.Duration, name string) bool {
+// Lacks reports whether clients want the lease of an address and lack it, and whether they have
+// URLs there all the same: the lease has ended, or was not needed when they were given out.
+func (l *ClientLeases) Lacks(now time.Duration, name string) (waits, open bool) {
 	c := l.groups[name]
-	return c != nil && c.state != clientHeld && now < c.usedAt+clientWish
+	if c == nil || c.state == clientHeld {
+		return false, false
+	}
+	return c.open || now < c.usedAt+clientWish, c.open
 }
 
 // SetOpen says that clients have URLs at an address, or have none any more: then nobody may ask it
-// before next.
-func (l *ClientLeases) SetOpen(now time.Duration, name string, open bool, next time.Duration) {
+// before next. It reports whether that is the first wish for the lease.
+func (l *ClientLeases) SetOpen(now time.Duration, name string, open bool, next time.Duration) (first bool) {
 	c := l.groups[name]
 	if c == nil {
 		if !open {
-			return
+			return false
 		}
-		c = l.want(now, name)
+		c, first = l.want(now, name), true
 	}
 	c.open, c.next, c.usedAt = open, max(c.next, next), now
+	return first
+}
+
+// Freed takes releases of leases by others. If clients want one of them, it is tried for when it may
+// be had.
+func (l *ClientLeases) Freed(now time.Duration, releases []Release) (wanted bool) {
+	for i := range releases {
+		if c := l.groups[releases[i].Host]; c != nil && c.state == clientDenied {
+			c.denials, wanted = 0, true
+			l.times.Set(c.id, min(l.times.Due(c.id), now+releases[i].Next))
+		}
+	}
+	return wanted
+}
+
+// CloseAll says that clients have no URLs anywhere, or that what they have does not count any more.
+func (l *ClientLeases) CloseAll(now time.Duration) {
+	for _, c := range l.groups {
+		c.open = false
+		if c.state == clientHeld {
+			l.schedule(now, c)
+		}
+	}
+	for _, c := range l.caps {
+		c.open, c.waiting = 0, 0
+	}
 }
 
 func (l *ClientLeases) want(now time.Duration, name string) *clientLease {

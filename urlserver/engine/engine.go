@@ -49,9 +49,9 @@ type Options struct {
 	// Lease is the length of the leases if daemons share a reservation: a group is requested only
 	// while it is leased (Out.Leases). 0: they do not share one.
 	Lease time.Duration
-	// ClientsWait reports whether URL Frontier clients of this daemon wait for the lease of a
-	// group. May be nil.
-	ClientsWait func(leaseHost string) bool
+	// ClientsLack reports whether URL Frontier clients of this daemon wait for the lease of a group,
+	// and whether they have URLs of it without the lease. May be nil.
+	ClientsLack func(leaseHost string) (waits, open bool)
 	// Counted: the reservation counts the documents that are held (LeaseBatch.Reports).
 	Counted bool
 	// Crawls: outcomes name the crawls of their documents.

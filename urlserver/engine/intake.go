@@ -203,7 +203,7 @@ func (e *Engine) askIndex(due *waiter) {
 		// Documents whose hosts' names fail may go back to the index at once.
 		e.intake.askAt = max(e.intake.askAt, e.intake.answeredAt+e.cfg.DocIndex.Retry)
 	}
-	if e.intake.askAt > e.now && e.slots.Unrejected() != e.intake.unrejected {
+	if e.intake.askAt > e.now && e.slots.Counts().Unrejected != e.intake.unrejected {
 		// Hosts that were left out may have documents.
 		e.intake.askAt = min(e.intake.askAt, e.intake.answeredAt+e.cfg.DocIndex.Retry)
 	}
@@ -213,7 +213,7 @@ func (e *Engine) askIndex(due *waiter) {
 	}
 	a := &Ask{Max: e.cfg.DocIndex.Batch}
 	e.slots.Rejects(func(name []byte) { a.Reject = append(a.Reject, string(name)) })
-	e.stats.Rejected, e.intake.unrejected = len(a.Reject), e.slots.Unrejected()
+	e.stats.Rejected, e.intake.unrejected = len(a.Reject), e.slots.Counts().Unrejected
 	e.stats.IndexRequests++
 	e.intake.asking, e.tracer.askedAt = true, e.now
 	e.Out.Ask = a

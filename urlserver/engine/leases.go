@@ -196,7 +196,12 @@ func (e *Engine) requestLeases(due *waiter) {
 		if id == 0 {
 			break
 		}
-		c.Acquires = append(c.Acquires, LeaseRequest{group: id, Host: e.leaseHost(id), Slice: e.isUncounted(id)})
+		host := e.leaseHost(id)
+		if wait := e.leavesLease(id, host); wait > 0 {
+			e.slots.Group(id).LeaseDenied(e.now, wait)
+			continue
+		}
+		c.Acquires = append(c.Acquires, LeaseRequest{group: id, Host: host, Slice: e.isUncounted(id)})
 	}
 	e.gatherReports(c, due)
 	if len(c.Reports)+len(c.Releases)+len(c.Binds)+len(c.Extends)+len(c.Acquires)+len(c.Forgets) > 0 {
@@ -261,12 +266,44 @@ func (e *Engine) gatherExtends(c *LeaseBatch, due *waiter) {
 	}
 }
 
-// yield gives up the lease of a group that the engine has had for a turn, if URL Frontier clients
-// of this daemon wait for it. Then it is their turn.
+// leavesLease returns for how long the lease of a group is left to those who have open requests
+// there without it: URL Frontier clients of this daemon or, where the address has just left a shared
+// network, anybody.
+func (e *Engine) leavesLease(group uint32, host string) time.Duration {
+	g := e.slots.Group(group)
+	if _, open := e.clientsLack(host); open {
+		return e.opt.Lease / clientRetry
+	}
+	if g.Open() > 0 {
+		return 0
+	}
+	return g.LeftSharedUntil() - e.now
+}
+
+// clientsLack is Options.ClientsLack.
+func (e *Engine) clientsLack(host string) (waits, open bool) {
+	if e.opt.ClientsLack == nil {
+		return false, false
+	}
+	return e.opt.ClientsLack(host)
+}
+
+// yield gives up the lease of a group for URL Frontier clients of this daemon that wait for it, if
+// the engine has had it for a turn, or they have URLs of the group. Then it is their turn.
 func (e *Engine) yield(group uint32, h heldLease) {
 	turn := time.Duration(turnLeases * float64(e.opt.Lease))
-	if e.opt.ClientsWait != nil && e.now >= h.since+turn && e.opt.ClientsWait(h.host) {
+	if waits, open := e.clientsLack(h.host); open || waits && e.now >= h.since+turn {
 		e.slots.Group(group).YieldLease(e.now, e.opt.Lease/clientRest)
+	}
+}
+
+// LeasesFreed takes releases of leases by others. If one is of an address that the engine was denied,
+// it is tried for when it may be had.
+func (e *Engine) LeasesFreed(releases []Release) {
+	for i := range releases {
+		if addr, err := netip.ParseAddr(releases[i].Host); err == nil {
+			e.slots.LeaseFree(e.now, addr, releases[i].Next)
+		}
 	}
 }
 

@@ -292,6 +292,30 @@ func TestMuteSpider(t *testing.T) {
 	}
 }
 
+// TestSilenceCounts: documents at a spider that never says anything are sent as often as
+// spider.max_attempts says, however many are there at once, and end as timeout. Only with one
+// attempt, what was lost in company is sent once more, since it may have been another one's fault.
+func TestSilenceCounts(t *testing.T) {
+	for _, attempts := range []int{1, 2, 3, 5, 10} {
+		for _, docs := range []int{1, 2, 7, 40} {
+			c := newCrashes(t, 1, func(cfg *configs.Config) {
+				cfg.TimeoutSpiderStatus, cfg.Spider.MaxAttempts = 10*second, attempts
+			})
+			c.silent = true
+			c.put(docs, 0)
+			c.run(24 * time.Hour)
+			want := attempts
+			if attempts == 1 && docs > 1 {
+				want = 2
+			}
+			if c.lines != docs*want || c.ends[docindex.Timeout] != docs {
+				t.Errorf("%d documents, %d attempts: %d lines, outcomes %v; want %d lines",
+					docs, attempts, c.lines, c.ends, docs*want)
+			}
+		}
+	}
+}
+
 // TestStoodStill stops a spider with 200 documents that has spoken: the connection ends at the
 // timeout, and another one gets all done, with no outcome but that.
 func TestStoodStill(t *testing.T) {

@@ -21,7 +21,9 @@ import (
 //   - A new slice shortens the gap only when one such gap has passed. So between two requests the
 //     slices held always earn one request, and all daemons together keep the pace of the cap.
 //   - A daemon whose groups wait for the cap tries for all slices that it lacks, every
-//     1/lookShare of a lease.
+//     1/lookShare of a lease. So does one with more open requests than it has room for, as after a
+//     reload that puts their hosts on the network. It goes first: one that has had no slice yet and
+//     has no open requests tries one look later.
 //   - A daemon gives up each slice after turnTime, and does not try for it for 1/shunShare of a
 //     lease, which is longer than the others need to try. If another daemon wants the slice, it gets
 //     it. Several that want slices all give up as many of each as they hold and get as many as the
@@ -77,6 +79,7 @@ type sharedCap struct {
 	lookAt    time.Duration // the next look at the use
 	lookedAt  time.Duration
 	waited    bool          // groups waited at the last look
+	begun     bool          // a slice was tried for
 	calmSince time.Duration // no group has waited at a look since
 	requests  uint64        // at calmSince
 	open      int           // the most requests that were open at a look since
@@ -279,16 +282,17 @@ func (s *netSlices) drain(now time.Duration, slots capSlots, c *sharedCap) {
 
 // look decides which slices to try for and to give up, by the use of the cap.
 func (s *netSlices) look(now time.Duration, use hostslots.CapView, c *sharedCap, idle bool) {
-	waits := use.Waiting > 0 && !idle
+	waits := use.Waiting > 0 && !idle || use.Open > max(0, c.room)
 	held := c.held()
 	if waits || held == 0 {
 		c.calmSince, c.requests, c.open = now, use.Requests, use.Open
 	}
 	c.open = max(c.open, use.Open)
+	tries := waits && (c.waited || held == 0 && (c.begun || use.Open > 0))
 	for _, n := range c.slices[:c.count] {
 		switch {
-		case n.state == sliceFree && waits && (c.waited || held == 0) && now >= n.since:
-			n.state = sliceWanted
+		case n.state == sliceFree && tries && now >= n.since:
+			n.state, c.begun = sliceWanted, true
 		case n.state == sliceWanted && !waits:
 			n.state = sliceFree
 		}

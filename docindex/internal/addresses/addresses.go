@@ -57,6 +57,7 @@ type pace struct {
 // queue is bound to the paces of a site and of an address or network.
 type queue struct {
 	site, address uint32
+	to            uint32 // where its host is now, while clients have URLs that ask address; 0: there
 	raises        bool
 	open          bool // clients have URLs of it, or a call is about to take some
 	waits         bool // it has a turn
@@ -73,7 +74,7 @@ func New(now int64) *Table {
 
 // Bind tells the table where the host of a queue is. id is 0 for a queue that the table does not
 // know. It returns the queue's number. moving says that clients have URLs of the queue and ask the
-// address that was known before; the queue stays there until Return.
+// address that was known before; the queue stays there until Return, and is open at both.
 func (t *Table) Bind(id uint32, host []byte, a *docindex.HostAddress, now int64) (_ uint32, moving bool) {
 	t.forgetUnused(now)
 	if id == 0 {
@@ -84,8 +85,10 @@ func (t *Table) Bind(id uint32, host []byte, a *docindex.HostAddress, now int64)
 	q := t.queues.At(id)
 	switch {
 	case t.isAt(q, host, a):
+		t.moveTo(q, 0, now)
 		t.setLimits(q, a)
 	case q.open:
+		t.moveTo(q, t.above(a), now)
 		return id, true
 	default:
 		before := max(q.notBefore, t.paces.At(q.site).next, t.paces.At(q.address).next)
@@ -118,24 +121,77 @@ func (t *Table) join(q *queue, host []byte, a *docindex.HostAddress) {
 	} else if q.site == 0 {
 		q.site = named(t, t.sites, string(host), pace{name: string(host)})
 	}
-	if a.Network != "" {
-		q.address = named(t, t.networks, a.Network, pace{name: mark + a.Network})
-	} else {
-		q.address = named(t, t.addrs, a.Addr, pace{addr: a.Addr})
-	}
+	q.address = t.above(a)
 	if t.paces.At(q.site).address = 0; a.Network == "" {
 		t.paces.At(q.site).address = q.address
 	}
-	for i, id := range [...]uint32{q.site, q.address} {
+	for _, id := range [...]uint32{q.site, q.address} {
 		p := t.paces.At(id)
 		if p.next == 0 {
-			p.next = t.began + [...]docindex.Pace{a.SitePace, a.AddressPace}[i].Gap
+			p.next = t.began + a.SitePace.Gap
 		}
 		p.queues++
 		p.slow++
 		t.unused.Remove(id)
 	}
 	t.setLimits(q, a)
+	t.carry(q, q.address)
+}
+
+// above returns the number of the pace of an address or of its network, which has its limit now.
+func (t *Table) above(a *docindex.HostAddress) (id uint32) {
+	if a.Network != "" {
+		id = named(t, t.networks, a.Network, pace{name: mark + a.Network})
+	} else {
+		id = named(t, t.addrs, a.Addr, pace{addr: a.Addr})
+	}
+	p := t.paces.At(id)
+	if p.next == 0 {
+		p.next = t.began + a.AddressPace.Gap
+	}
+	p.limit, p.use, p.next = a.AddressPace, a.Use, max(p.next, a.NotBefore)
+	return id
+}
+
+// moveTo makes a queue that clients have URLs of open at the address where its host is now, too; 0:
+// there only where it is bound. So its URLs count at both until they end.
+func (t *Table) moveTo(q *queue, to uint32, now int64) {
+	if to == q.address {
+		to = 0
+	}
+	if q.to == to {
+		return
+	}
+	if from := q.to; from != 0 {
+		p := t.paces.At(from)
+		p.open--
+		p.tellUse()
+		t.leave(from, now)
+	}
+	if q.to = to; to != 0 {
+		t.carry(q, to)
+		p := t.paces.At(to)
+		p.open++
+		p.queues++
+		t.unused.Remove(to)
+		p.tellUse()
+	}
+}
+
+// carry makes the last request to the site of a queue count at an address where its host has come.
+func (t *Table) carry(q *queue, to uint32) {
+	p := t.paces.At(to)
+	p.next = max(p.next, t.paces.At(q.site).last+max(p.now().Gap, p.backoff))
+}
+
+// leave takes a queue from a pace, which may be forgotten when no queue is left and its gap has
+// passed.
+func (t *Table) leave(id uint32, now int64) {
+	p := t.paces.At(id)
+	if p.queues--; p.queues == 0 {
+		p.raised = docindex.Pace{}
+		t.unused.Set(id, time.Duration(max(p.next, now)))
+	}
 }
 
 // named returns the number of a pace, and adds it if there is none.
@@ -154,9 +210,8 @@ func (t *Table) both(q *queue) [2]*pace { return [2]*pace{t.paces.At(q.site), t.
 
 // setLimits sets what settings and rules say now.
 func (t *Table) setLimits(q *queue, a *docindex.HostAddress) {
-	site, address := t.paces.At(q.site), t.paces.At(q.address)
-	site.limit, address.limit, address.use = a.SitePace, a.AddressPace, a.Use
-	address.next = max(address.next, a.NotBefore)
+	address := t.paces.At(t.above(a))
+	t.paces.At(q.site).limit = a.SitePace
 	switch {
 	case a.Raises && !q.raises:
 		address.slow--
@@ -370,6 +425,7 @@ func (t *Table) Return(id uint32) {
 		p.open--
 		p.tellUse()
 	}
+	t.moveTo(q, 0, 0)
 }
 
 // IsOpen reports whether clients have URLs of a queue, or a call is about to take some.
@@ -454,13 +510,8 @@ func (t *Table) part(id uint32, now int64) {
 		t.paces.At(q.address).slow--
 	}
 	t.paces.At(q.site).slow--
-	for _, no := range [...]uint32{q.site, q.address} {
-		p := t.paces.At(no)
-		if p.queues--; p.queues == 0 {
-			p.raised = docindex.Pace{}
-			t.unused.Set(no, time.Duration(max(p.next, now)))
-		}
-	}
+	t.leave(q.site, now)
+	t.leave(q.address, now)
 }
 
 // forgetUnused forgets paces without queues whose gap has passed.

@@ -123,3 +123,48 @@ func TestWaitNamesTheLevel(t *testing.T) {
 		check(one, now, docindex.WaitAddress, docindex.SiteWait, "slow.test")
 	}
 }
+
+// use records how many queues clients have URLs of at an address.
+type use struct{ open int }
+
+func (*use) Usable(int) bool                        { return true }
+func (*use) Share(of docindex.Pace) docindex.Pace   { return of }
+func (*use) Gave()                                  {}
+func (u *use) SetOpen(queues int, _ int64, _ int64) { u.open = queues }
+
+// TestOpenAtBoth: while clients have a URL of a host that has moved between an address and a shared
+// network, it counts as open at both, and its last request does.
+func TestOpenAtBoth(t *testing.T) {
+	one := docindex.Pace{Gap: 1000, Open: 1}
+	alone, shared := &use{}, &use{}
+	at := map[bool]docindex.HostAddress{
+		false: {Addr: netip.MustParseAddr("192.0.2.1"), SitePace: one, AddressPace: one, Use: alone},
+		true: {Addr: netip.MustParseAddr("192.0.2.1"), Network: "net", SitePace: one, AddressPace: one,
+			Use: shared},
+	}
+	for _, joins := range []bool{true, false} {
+		from, to := at[!joins], at[joins]
+		now, table := int64(1_000_000), addresses.New(0)
+		a, _ := table.Bind(0, []byte("a.test"), &from, now)
+		if !table.Take(a, now) {
+			t.Fatal("a.test may not be taken")
+		}
+		table.Gave(a, now)
+		if _, moving := table.Bind(a, []byte("a.test"), &to, now); !moving {
+			t.Fatal("a.test moves while clients have a URL of it")
+		}
+		b, _ := table.Bind(0, []byte("b.test"), &to, now)
+		if at := table.MayFrom(b, now+500); at < now+1000 {
+			t.Errorf("joins a network: %t: b.test may be taken %d ms after a.test was; want 1000", joins, at-now)
+		}
+		if at := table.MayFrom(b, now+5000); at <= now+5000 || alone.open != 1 || shared.open != 1 {
+			t.Errorf("joins a network: %t: b.test may be taken at %d while a.test is open; open %d, %d", joins, at,
+				alone.open, shared.open)
+		}
+		table.Return(a)
+		if at := table.MayFrom(b, now+9000); at > now+9000 || alone.open+shared.open != 0 {
+			t.Errorf("joins a network: %t: b.test may be taken at %d, and a.test has ended; open %d, %d", joins, at,
+				alone.open, shared.open)
+		}
+	}
+}

@@ -59,18 +59,20 @@ func (d *Scheduler) addressNotBefore(id uint32, at, now int64) int64 {
 	case q.flags&anyHost != 0:
 		d.forgetAddress(id, now)
 		return at
-	case at > now && known.no != 0:
-		d.addresses.table.Withdraw(known.no)
-		return at
 	case at > now && q.out[FrontierConsumer] == 0:
+		if known.no != 0 {
+			d.addresses.table.Withdraw(known.no)
+		}
 		return at
 	case known.waiting:
 		return Never
 	}
-	// If clients have URLs of it since before, its address has to be known although it is not due.
+	// If clients have URLs of it, they count at its address although it is not due.
 	name := d.hosts.name(q.host)
 	a := d.addresses.of(name)
 	switch {
+	case at > now && known.no != 0 && (a.State != docindex.AddressKnown || a.Blocked):
+		return at
 	case a.State == docindex.AddressAwaited:
 		return now + max(1, a.Retry)
 	case a.State == docindex.AddressBusy:
