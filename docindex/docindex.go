@@ -140,7 +140,8 @@ type Hooks interface {
 	SetHostRules(rules func(host []byte) HostRule)
 
 	// SetBudget sets how many pages of a registered domain a crawl hands out in a round before
-	// other domains of the crawl go first; 0: any number. docindex/redis has no budgets.
+	// other domains of the crawl go first; 0: any number. With docindex/redis each daemon counts what
+	// it hands out.
 	SetBudget(pages int)
 
 	// Rounds returns the domains that are over their budget, or were and are not like others yet.

@@ -9,32 +9,60 @@ import (
 	"urlserver/docindex"
 )
 
+type budgetCase struct {
+	name string
+	test func(*testing.T, func(t *testing.T) docindex.Store)
+}
+
 // RunBudgets runs the suite of stores that have budgets of domains and turns of crawls.
 func RunBudgets(t *testing.T, open func(t *testing.T) docindex.Store) {
-	for _, c := range []struct {
-		name string
-		test func(*testing.T, func(t *testing.T) docindex.Store)
-	}{
-		{"a domain of generated names", spamDomain},
-		{"a budget is told", toldBudget},
-		{"nobody waits for nothing", onlyOverBudget},
-		{"a big crawl and a small one", fairCrawls},
-		{"clients serve crawls in turn", fairCalls},
-		{"a twin by seeds", twinBudgets},
-	} {
+	full := webSize{sites: 1000 / scale(), names: 1_000_000 / scale(), perTick: 500 / scale(),
+		seconds: 3600 / scale(), budget: 1000 / scale()}
+	for _, c := range append(domainCases(full, 12),
+		budgetCase{"a big crawl and a small one", fairCrawls},
+		budgetCase{"clients serve crawls in turn", fairCalls}) {
 		t.Run(c.name, func(t *testing.T) { c.test(t, open) })
 	}
+}
+
+// RunDomainBudgets runs the suite of stores that have budgets of domains, and no turns of crawls. It
+// is a small one, for stores that take long.
+func RunDomainBudgets(t *testing.T, open func(t *testing.T) docindex.Store) {
+	small := webSize{sites: 100, names: 1200, perTick: 50, seconds: 16, budget: 6}
+	for _, c := range domainCases(small, 1) {
+		t.Run(c.name, func(t *testing.T) { c.test(t, open) })
+	}
+}
+
+func domainCases(size webSize, seeds uint64) []budgetCase {
+	return []budgetCase{
+		{"a domain of generated names", func(t *testing.T, open func(t *testing.T) docindex.Store) {
+			spamDomain(t, size, open)
+		}},
+		{"a budget is told", toldBudget},
+		{"nobody waits for nothing", onlyOverBudget},
+		{"a twin by seeds", func(t *testing.T, open func(t *testing.T) docindex.Store) {
+			twinBudgets(t, seeds, open)
+		}},
+	}
+}
+
+// webSize is how large a web is, and how long it is crawled.
+type webSize struct {
+	sites   int // honest
+	names   int // generated, at most
+	perTick int // pages a second
+	seconds int
+	budget  int
 }
 
 // web is honest sites, and a domain that 99 of 100 links go to. Each second the slots fetch so many
 // pages as they can, at most one of each host.
 type web struct {
-	t       *testing.T
-	s       docindex.Store
-	sites   int // honest
-	names   int // generated, at most
-	links   int // of a page; all but one of them to generated names
-	perTick int // pages a second
+	webSize
+	t     *testing.T
+	s     docindex.Store
+	links int // of a page; all but one of them to generated names
 
 	spam int // names generated so far
 	next int // number of the next honest page
@@ -48,8 +76,8 @@ func scale() int {
 	return 10
 }
 
-func newWeb(t *testing.T, s docindex.Store, links int) *web {
-	w := &web{t: t, s: s, sites: 1000 / scale(), names: 1_000_000 / scale(), links: links, perTick: 500 / scale()}
+func newWeb(t *testing.T, size webSize, s docindex.Store, links int) *web {
+	w := &web{t: t, webSize: size, s: s, links: links}
 	var p docindex.Puts
 	for range 3 {
 		for site := range w.sites {
@@ -124,8 +152,8 @@ func (w *web) second() (honest, others int) {
 }
 
 // run fetches for some time and returns how many honest pages that brings.
-func (w *web) run(seconds int) (honest int) {
-	for range seconds {
+func (w *web) run() (honest int) {
+	for range w.seconds {
 		n, others := w.second()
 		if honest += n; n+others < w.perTick {
 			w.t.Fatalf("%d pages in a second, of %d that could be fetched", n+others, w.perTick)
@@ -135,15 +163,14 @@ func (w *web) run(seconds int) (honest int) {
 }
 
 // spamDomain: honest sites are fetched as they are without a domain of generated names beside them.
-func spamDomain(t *testing.T, open func(t *testing.T) docindex.Store) {
-	seconds := 3600 / scale()
+func spamDomain(t *testing.T, size webSize, open func(t *testing.T) docindex.Store) {
 	run := func(budget, links int) int {
 		s := open(t)
 		s.SetBudget(budget)
-		return newWeb(t, s, links).run(seconds)
+		return newWeb(t, size, s, links).run()
 	}
-	alone := run(1000/scale(), 1)
-	if got := run(1000/scale(), 100); got < alone*95/100 {
+	alone := run(size.budget, 1)
+	if got := run(size.budget, 100); got < alone*95/100 {
 		t.Errorf("%d honest pages beside a domain of generated names; want 95 %% of %d", got, alone)
 	} else {
 		t.Logf("%d honest pages of %d", got, alone)

@@ -33,8 +33,8 @@ type twinDoc struct {
 func (d *twinDoc) domain() string { return cmp.Or(weburl.Domain(d.host), d.host) }
 
 // twinBudgets: whatever comes in whatever order, a domain that waits is handed out only when all wait.
-func twinBudgets(t *testing.T, open func(t *testing.T) docindex.Store) {
-	for seed := range uint64(12) {
+func twinBudgets(t *testing.T, seeds uint64, open func(t *testing.T) docindex.Store) {
+	for seed := range seeds {
 		rnd := rand.New(rand.NewPCG(seed, 0))
 		w := &budgetTwin{t: t, s: open(t), rnd: rnd, crawls: map[string]*budgetmodel.Crawl{},
 			docs: map[string]*twinDoc{}, hosts: 1 << rnd.IntN(8)}

@@ -52,6 +52,9 @@ func (s *Store) serve(ctx context.Context, r docindex.Request, give func(*docind
 			return err
 		}
 		list, held, err := s.ready(ctx, &v)
+		if err == nil {
+			_, err = s.setAside(ctx, list)
+		}
 		if err != nil {
 			return err
 		}
@@ -68,6 +71,7 @@ func (s *Store) serve(ctx context.Context, r docindex.Request, give func(*docind
 		}
 		found := len(list) > 0
 		for len(list) > 0 && (list[0].begun || !v.done()) {
+			s.budgets.sort(list)
 			if list, err = s.takeAddresses(ctx, &v, list); err == nil && len(list) > 0 {
 				list, err = s.servePortion(ctx, &v, list, give)
 			}
@@ -117,13 +121,15 @@ func (s *Store) ready(ctx context.Context, v *serving) (list []entry, held bool,
 	if v.r.MaxQueues > 0 {
 		most = min(most, perShard(int64(v.r.MaxQueues)))
 	}
-	return s.look(ctx, func(shard int) op {
+	answers, err := s.look(ctx, func(shard int) op {
 		args := []string{
 			decimal(most), decimal(int64(v.r.PerQueue)), flag(v.r.AnyCrawl), string(v.r.Crawl), string(v.r.Key),
 			decimal(int64(len(v.passed[shard]))),
 		}
 		return op{shard, readyScript, append(args, v.passed[shard]...)}
-	}, 7)
+	})
+	list, _ = merged(answers)
+	return list, holding(answers), err
 }
 
 // servePortion gives out one portion of URLs from the first queues, and returns the queues that
@@ -137,7 +143,7 @@ func (s *Store) servePortion(ctx context.Context, v *serving, queues []entry,
 		return queues[1:], s.serveMultiHost(ctx, v, queues[0], give)
 	}
 	v.out.Reset()
-	most := v.plan(queues)
+	most := v.plan(queues[:s.budgets.portion(queues)])
 	got, err := s.serveSome(ctx, v, queues, most)
 	rest := queues[len(most):]
 	for i, n := range got {
@@ -193,6 +199,7 @@ func (s *Store) serveSome(ctx context.Context, v *serving, queues []entry, most 
 	answers, err := s.unbroken(ctx, opsOf(serveScript, args[:], func(int) []string {
 		return []string{v.lease, decimal(int64(v.r.PerQueue)), v.token}
 	}))
+	var pages []handed
 	given := make([][]rueidis.RedisMessage, len(most))
 	for _, a := range answers {
 		for j, m := range list(a.value) {
@@ -201,12 +208,17 @@ func (s *Store) serveSome(ctx context.Context, v *serving, queues []entry, most 
 	}
 	got := make([]int, len(most))
 	for i, parts := range given {
-		for ; len(parts) >= 2; parts = parts[2:] {
+		if len(parts) == 0 {
+			continue
+		}
+		digits := text(parts[0])
+		for parts = parts[1:]; len(parts) >= 2; parts = parts[2:] {
+			pages = append(pages, handed{queues[i].crawl, queues[i].domain, pagesIn(digits, got[i])})
 			v.out.Add([]byte(text(parts[0])), []byte(queues[i].key), queues[i].crawl, docindex.Packed(text(parts[1])))
 			got[i]++
 		}
 	}
-	return got, err
+	return got, errors.Join(err, s.charge(ctx, pages))
 }
 
 // serveMultiHost serves a queue whose URLs are on different hosts.
@@ -221,9 +233,12 @@ func (s *Store) serveMultiHost(ctx context.Context, v *serving, q entry, give fu
 		m := multiHostTake{entry: q, consumer: frontierConsumer, lease: v.lease, token: v.token}
 		docs, err := s.takeMultiHost(ctx, &m, min(left, portion))
 		v.out.Reset()
+		var pages []handed
 		for _, d := range docs {
 			v.out.Add([]byte(d.url), []byte(q.key), q.crawl, d.packed)
+			pages = append(pages, handed{q.crawl, q.domain, d.pages})
 		}
+		err = errors.Join(err, s.charge(ctx, pages))
 		if len(docs) > 0 && err == nil {
 			gave = true
 			err = give(&v.out)

@@ -85,15 +85,10 @@ func (s *Store) takeSomeMultiHost(ctx context.Context, m *multiHostTake, want []
 	if m.consumer != frontierConsumer {
 		s.heard[m.shard] = number
 	}
-	var docs []doc
+	docs := s.docsOf(m.shard, m.queue, list(a.value))
 	got := map[string]bool{}
-	parts := list(a.value)
-	for ; len(parts) >= 5; parts = parts[5:] {
-		d := s.docOf(m.shard, m.queue, parts)
-		docs, got[d.hash] = append(docs, d), true
-	}
-	if len(docs) > 0 {
-		m.crawl = crawlIn(parts)
+	for i := range docs {
+		got[docs[i].hash] = true
 	}
 	return docs, s.unclaim(ctx, m, want, got)
 }

@@ -108,6 +108,7 @@ func (s *Store) putThese(ctx context.Context, b *putting, these []int) (again []
 	var at [shards][]int
 	first := s.places(placesOfOne * len(these))
 	var links shapes.Links
+	site, siteOf := "", ""
 	for n, i := range these {
 		put, host := b.at(i)
 		key, identity := keyOf(&put, host), identityOf(&put)
@@ -129,7 +130,11 @@ func (s *Store) putThese(ctx context.Context, b *putting, these []int) (again []
 		if put.NoExpiry && put.Due != docindex.Never && member[2] == "0" {
 			member[2] = "-1"
 		}
-		args[shard] = append(append(args[shard], member...), links.Text(&put, host))
+		if key != siteOf || n == 0 {
+			site, siteOf = siteOfKey(key), key
+			s.budgets.known(string(put.Crawl), site)
+		}
+		args[shard] = append(append(args[shard], member...), links.Text(&put, host), site)
 	}
 	answers, err := s.all(ctx, opsOf(putScript, args[:],
 		func(shard int) []string { return []string{decimal(int64(len(at[shard])))} }))

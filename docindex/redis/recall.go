@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -24,14 +25,14 @@ func (s *Store) SetSlotGap(gap time.Duration) { s.gap.Store(gap.Milliseconds()) 
 // SetHostRules is [docindex.Hooks.SetHostRules].
 func (s *Store) SetHostRules(of func(host []byte) docindex.HostRule) { s.rules.Store(&of) }
 
-// SetBudget is [docindex.Hooks.SetBudget]. This store has no budgets.
-func (s *Store) SetBudget(int) {}
+// SetBudget is [docindex.Hooks.SetBudget]. Each daemon counts what it hands out.
+func (s *Store) SetBudget(pages int) { s.budgets.set(uint32(max(0, min(pages, math.MaxUint32)))) }
 
 // SetAhead is [docindex.Hooks.SetAhead], for queues whose links take turns. What daemons have of a
 // queue counts together.
 func (s *Store) SetAhead(to docindex.Ahead) { s.ahead.Store(int64(max(0, to.Queue))) }
 
-// Rounds is [docindex.Hooks.Rounds]. No domain is over its budget.
+// Rounds is [docindex.Hooks.Rounds]. This store keeps no notes, so rounds begin anew with each daemon.
 func (s *Store) Rounds() []docindex.Round { return nil }
 
 // RestoreRounds is [docindex.Hooks.RestoreRounds].

@@ -57,6 +57,7 @@ type Store struct {
 	rules      atomic.Pointer[func(host []byte) docindex.HostRule]
 	clock      func() int64 // in µs since 1970; nil: Redis' own
 	pace       clientPace
+	budgets    budgets
 	background sync.WaitGroup
 	end        context.CancelFunc
 

@@ -63,6 +63,8 @@ var (
 	inboxScript     = read("inbox")
 	mendScript      = read("mend")
 	pagesScript     = read("pages")
+	domainsScript   = read("domains")
+	asideScript     = read("aside")
 )
 
 func read(name string) *script {

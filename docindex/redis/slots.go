@@ -3,9 +3,11 @@ package redis
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -49,6 +51,8 @@ type taking struct {
 	lease  string // ms; "": this daemon's
 	out    *docindex.Batch
 	passed [shards][]string // queues without a document that may be handed out
+	inTurn map[string]bool  // crawls of which something was in turn in this answer
+	more   map[string]bool  // crawls of which something may be in turn that was not listed
 }
 
 func (t *taking) consumer() string {
@@ -66,8 +70,12 @@ type entry struct {
 	multiHost  bool // its URLs may be on different hosts
 	can        int  // most URLs that it may hand out
 	key, crawl string
-	begun      bool // the call has handed out a portion of it, and continues
-	taken      bool // a call has opened it at its address
+	domain     string // of the key
+	aside      bool   // the domain's queues are set aside
+	most       int    // URLs that it is to hand out
+	rests      bool   // it rests after a dear page
+	begun      bool   // the call has handed out a portion of it, and continues
+	taken      bool   // a call has opened it at its address
 }
 
 // doc is a document that was handed out.
@@ -75,6 +83,7 @@ type doc struct {
 	hash, id, url string
 	packed        docindex.Packed
 	priority      int32
+	pages         uint32 // that it counts as
 }
 
 // handOut runs one call at a time. So a document of a take whose answer was lost cannot be confused
@@ -85,6 +94,7 @@ func (s *Store) handOut(ctx context.Context, limit int, t *taking) error {
 		defer func() { s.slots <- struct{}{} }()
 	case <-ctx.Done():
 	}
+	t.inTurn = map[string]bool{}
 	for limit > 0 {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -93,7 +103,16 @@ func (s *Store) handOut(ctx context.Context, limit int, t *taking) error {
 		if err != nil || len(list) == 0 {
 			return err
 		}
-		got, err := s.takeAll(ctx, list, min(limit, takeBatch), t)
+		moved, err := s.setAside(ctx, list)
+		if err != nil {
+			return err
+		}
+		if list = s.budgets.plan(list, min(limit, takeBatch), t); len(list) == 0 && moved {
+			continue
+		} else if len(list) == 0 {
+			return nil
+		}
+		got, err := s.takeAll(ctx, list, t)
 		if limit -= got; err != nil {
 			return err
 		}
@@ -107,23 +126,30 @@ func (s *Store) peek(ctx context.Context, limit int, t *taking) ([]entry, error)
 	for name := range t.reject {
 		names[shardOf(name)] = append(names[shardOf(name)], name)
 	}
-	list, _, err := s.look(ctx, func(shard int) op {
+	answers, err := s.look(ctx, func(shard int) op {
 		args := []string{decimal(int64(s.heard[shard])), t.consumer(),
 			decimal(perShard(int64(min(limit, takeBatch)))), decimal(int64(len(t.passed[shard])))}
 		args = append(append(args, t.passed[shard]...), decimal(int64(len(names[shard]))))
 		return op{shard, peekScript, append(args, names[shard]...)}
-	}, 5)
-	return list, err
+	})
+	queues, cut := merged(answers)
+	t.more = s.budgets.crawlsInTurn(cut)
+	for _, a := range answers {
+		if parts := list(a.value); len(parts) > 3 {
+			for _, crawl := range texts(parts[3]) {
+				t.more[crawl] = true
+			}
+		}
+	}
+	return queues, err
 }
 
 // perShard returns how many queues to ask each shard for if so many are wanted: its share and some
 // more, since shares differ.
 func perShard(wanted int64) int64 { return wanted*5/4/shards + 4 }
 
-// look lists the queues of all shards, after the shards have processed what has become due. Each
-// queue has so many values in the answers. held: other queues wait only for documents that somebody
-// has.
-func (s *Store) look(ctx context.Context, ask func(shard int) op, parts int) (list []entry, held bool, err error) {
+// look asks all shards for queues, after the shards have processed what has become due.
+func (s *Store) look(ctx context.Context, ask func(shard int) op) ([]answer, error) {
 	ops := make([]op, shards)
 	for i := range ops {
 		ops[i] = ask(i)
@@ -131,13 +157,13 @@ func (s *Store) look(ctx context.Context, ask func(shard int) op, parts int) (li
 	for range maxCatch {
 		answers, err := s.unbroken(ctx, ops)
 		if err != nil {
-			return nil, false, err
+			return nil, err
 		}
 		if !catching(answers) {
-			return merged(answers, parts), holding(answers), nil
+			return answers, nil
 		}
 	}
-	return nil, false, fmt.Errorf("the doc index in Redis: more becomes due than it can catch up with")
+	return nil, fmt.Errorf("the doc index in Redis: more becomes due than it can catch up with")
 }
 
 // catching reports whether a shard has not processed all that has become due. The first value of
@@ -149,6 +175,7 @@ func catching(answers []answer) bool {
 	})
 }
 
+// holding reports whether other queues wait only for documents that somebody has.
 func holding(answers []answer) bool {
 	return slices.ContainsFunc(answers, func(a answer) bool {
 		parts := list(a.value)
@@ -157,8 +184,9 @@ func holding(answers []answer) bool {
 }
 
 // merged sorts the queues of all shards by turn. If a shard has listed only its first queues,
-// merged drops the other shards' queues that come after the last of them.
-func merged(answers []answer, parts int) (all []entry) {
+// merged cuts the other shards' queues off that come after the last of them.
+func merged(answers []answer) (all, cut []entry) {
+	const parts = 8 // values of a queue
 	end := int64(math.MaxInt64)
 	for _, a := range answers {
 		head := list(a.value)
@@ -176,28 +204,23 @@ func merged(answers []answer, parts int) (all []entry) {
 	slices.SortStableFunc(all, func(a, b entry) int {
 		return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.tie, b.tie))
 	})
-	return slices.DeleteFunc(all, func(e entry) bool { return e.place > end })
+	at := sort.Search(len(all), func(i int) bool { return all[i].place > end })
+	return all[:at:at], all[at:]
 }
 
 func entryOf(shard int, m []rueidis.RedisMessage) entry {
-	e := entry{shard: shard, queue: text(m[0]), place: number(m[1]), tie: number(m[2]),
-		multiHost: number(m[3]) == 1, can: int(number(m[4]))}
-	if len(m) > 5 {
-		e.key, e.crawl = text(m[5]), text(m[6])
-	}
-	return e
+	return entry{shard: shard, queue: text(m[0]), place: number(m[1]), tie: number(m[2]),
+		multiHost: number(m[3]) == 1, can: int(number(m[4])), key: text(m[5]), crawl: text(m[6]),
+		domain: siteOfKey(text(m[5])), aside: number(m[7]) == 1}
 }
 
-// takeAll takes up to limit documents, one from each queue in turn.
-func (s *Store) takeAll(ctx context.Context, queues []entry, limit int, t *taking) (got int, err error) {
-	queues = queues[:min(limit, len(queues))]
-	each := limit / len(queues)
-	docs, err := s.takePlain(ctx, queues, each, t)
+// takeAll takes what is planned of the queues, one document from each queue in turn.
+func (s *Store) takeAll(ctx context.Context, queues []entry, t *taking) (got int, err error) {
+	docs, err := s.takePlain(ctx, queues, t)
 	for i := 0; i < len(queues) && err == nil; i++ {
 		if queues[i].multiHost {
 			m := multiHostTake{entry: queues[i], consumer: t.consumer(), lease: t.lease, reject: t.reject}
-			docs[i], err = s.takeMultiHost(ctx, &m, each)
-			queues[i].crawl = m.crawl
+			docs[i], err = s.takeMultiHost(ctx, &m, queues[i].most)
 		}
 	}
 	for i, list := range docs {
@@ -206,6 +229,7 @@ func (s *Store) takeAll(ctx context.Context, queues []entry, limit int, t *takin
 			t.passed[shard] = append(t.passed[shard], queues[i].queue)
 		}
 	}
+	var pages []handed
 	for turn, some := 0, true; some; turn++ {
 		some = false
 		for i, list := range docs {
@@ -214,23 +238,25 @@ func (s *Store) takeAll(ctx context.Context, queues []entry, limit int, t *takin
 				t.out.AddFor([]byte(d.id), []byte(d.url), d.priority, docindex.SpiderOf(d.packed.Metadata()),
 					queues[i].crawl)
 				t.out.AttachPayload(d.packed.Payload())
+				pages = append(pages, handed{queues[i].crawl, queues[i].domain, d.pages})
 				got++
 				some = true
 			}
 		}
 	}
-	return got, err
+	return got, errors.Join(err, s.charge(ctx, pages))
 }
 
-// takePlain takes documents from queues whose URLs are on one host, and sets the queues' crawls.
-func (s *Store) takePlain(ctx context.Context, queues []entry, each int, t *taking) ([][]doc, error) {
+// takePlain takes documents from queues whose URLs are on one host.
+func (s *Store) takePlain(ctx context.Context, queues []entry, t *taking) ([][]doc, error) {
 	docs := make([][]doc, len(queues))
 	var args [shards][]string
 	var at [shards][]int
 	first := s.places(placesOfOne * len(queues))
 	for i, q := range queues {
 		if !q.multiHost {
-			args[q.shard] = append(args[q.shard], decimal(first+int64(placesOfOne*i)), q.queue, decimal(int64(each)))
+			args[q.shard] = append(args[q.shard], decimal(first+int64(placesOfOne*i)), q.queue,
+				decimal(int64(q.most)), flag(q.rests))
 			at[q.shard] = append(at[q.shard], i)
 		}
 	}
@@ -243,22 +269,34 @@ func (s *Store) takePlain(ctx context.Context, queues []entry, each int, t *taki
 		}
 		s.heard[a.shard] = s.number
 		for j, m := range list(a.value) {
-			parts, i := list(m), at[a.shard][j]
-			for ; len(parts) >= 5; parts = parts[5:] {
-				docs[i] = append(docs[i], s.docOf(a.shard, queues[i].queue, parts))
-			}
-			queues[i].crawl = crawlIn(parts)
+			i := at[a.shard][j]
+			docs[i] = s.docsOf(a.shard, queues[i].queue, list(m))
 		}
 	}
 	return docs, err
 }
 
-// crawlIn returns the crawl, which follows the documents of a queue in an answer; "": DEFAULT.
-func crawlIn(rest []rueidis.RedisMessage) string {
-	if len(rest) == 0 {
-		return ""
+// docsOf returns the documents of a queue that a script answers with, after how many pages each counts
+// as.
+func (s *Store) docsOf(shard int, queue string, m []rueidis.RedisMessage) (docs []doc) {
+	if len(m) == 0 {
+		return nil
 	}
-	return text(rest[0])
+	digits := text(m[0])
+	for m = m[1:]; len(m) >= 5; m = m[5:] {
+		d := s.docOf(shard, queue, m)
+		d.pages = pagesIn(digits, len(docs))
+		docs = append(docs, d)
+	}
+	return docs
+}
+
+// pagesIn returns how many pages document i counts as.
+func pagesIn(digits string, i int) uint32 {
+	if i >= len(digits) {
+		return 1
+	}
+	return uint32(digits[i] - '0')
 }
 
 // docOf returns a document from its hash, DOC_ID, URL, priority and what is packed.

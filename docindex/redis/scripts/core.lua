@@ -7,7 +7,7 @@ local floor, max, min = math.floor, math.max, math.min
 local NEVER = 2 ^ 52 -- ms
 local SCHEDULED, TRANSIT, COMPLETED = 1, 2, 3
 local SLOTS, CALLS, LENT = 1, 2, 3 -- consumers; a queue has times and rings of the first two
-local NOWHERE, READY, WAITING, PARKED = 0, 1, 2, 3
+local NOWHERE, READY, WAITING, PARKED, ASIDE = 0, 1, 2, 3, 4
 local STATE, DUE, PRIORITY, SEQ, CREATED, URL, ID, META, DOOR, OWNER, TAKEN, CLAIMED = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
 local CRAWL, DOMAIN, CONDEMNED = 13, 14, 15 -- of documents of crawls only; false elsewhere if the next ones are set
 local KIND, STATUS, ENDED = 16, 17, 18 -- of documents that have ended: the last outcome (-1: not known), its status (-1: not known) and time, s
@@ -90,7 +90,7 @@ local function nextPlace()
   return place0
 end
 
-local general = call('HMGET', base .. ':g', 'delay', 'passive', 'watched', 'changes')
+local general = call('HMGET', base .. ':g', 'delay', 'passive', 'watched', 'changes', 'aside')
 if broken.found[base .. ':g'] then return broken.stop(base .. ':g') end
 local chosen = tonumber(general[1])
 local usual = chosen or 1000
@@ -244,7 +244,41 @@ local function when(q, door)
   return t
 end
 
--- Where a queue stands: in a ring of those that may be served, among those that wait, parked, or nowhere.
+-- Where a queue stands: in a ring of those that may be served, among those that wait, parked, in the ring of its domain, or
+-- nowhere.
+
+-- Domains of crawls that a daemon has set aside, since they are over their budget, have rings of their own: base:i has LENGTH:CRAWL
+-- DOMAIN of them, base:iDOOR those with a ring. A queue has its domain in q.s, or the length if its key ends with that.
+local aside = { some = tonumber(general[5] or 0) > 0, is = {} }
+
+function aside.join(q, domain)
+  if q.s then return end
+  q.s = string.sub(q.k, -#domain) == domain and #domain or domain
+  touch(q)
+end
+
+function aside.domain(q)
+  if type(q.s) == 'number' then return string.sub(q.k, -q.s) end
+  return q.s
+end
+
+function aside.ring(label, door) return base .. ':i' .. door .. ':' .. label end
+
+-- of answers whether the domain of a queue is set aside.
+function aside.of(q)
+  if not aside.some or not q.s then return false end
+  local label = nameOf(q.c, aside.domain(q))
+  if aside.is[label] == nil then aside.is[label] = call('SISMEMBER', base .. ':i', label) == 1 end
+  return aside.is[label]
+end
+
+function aside.add(q, door, score)
+  local label = nameOf(q.c, aside.domain(q))
+  call('ZADD', aside.ring(label, door), score, q.id)
+  call('SADD', base .. ':i' .. door, label)
+  q.p[door] = ASIDE
+  touch(q)
+end
 
 local function ring(q, door)
   if door == SLOTS then return base .. ':r' end
@@ -255,7 +289,13 @@ local function leave(q, door)
   local p = q.p[door]
   if p == NOWHERE then return end
   local from = base .. ':w' .. door
-  if p == READY then from = ring(q, door) elseif p == PARKED then from = base .. ':p:' .. q.c end
+  if p == READY then
+    from = ring(q, door)
+  elseif p == ASIDE then
+    from = aside.ring(nameOf(q.c, aside.domain(q)), door)
+  elseif p == PARKED then
+    from = base .. ':p:' .. q.c
+  end
   call('ZREM', from, q.id)
   q.p[door] = NOWHERE
   touch(q)
@@ -264,10 +304,15 @@ end
 local function place(q, door)
   local t, p = when(q, door), q.p[door]
   if t <= now then
-    if p == READY or p == PARKED then return end
+    if p == READY or p == PARKED or p == ASIDE then return end
     leave(q, door)
-    call('ZADD', ring(q, door), nextPlace(), q.id)
-    q.p[door], q.j[door] = READY, tie
+    if aside.of(q) then
+      aside.add(q, door, nextPlace())
+    else
+      call('ZADD', ring(q, door), nextPlace(), q.id)
+      q.p[door] = READY
+    end
+    q.j[door] = tie
     freed = freed or door == CALLS
     touch(q)
     return
@@ -293,7 +338,47 @@ local function refreshHost(h)
   end
 end
 
+-- move moves a queue from the ring of all to that of its domain.
+function aside.move(q, door)
+  if q.p[door] ~= READY then return end
+  local from = ring(q, door)
+  local score = call('ZSCORE', from, q.id)
+  call('ZREM', from, q.id)
+  aside.add(q, door, score or nextPlace())
+end
+
+-- first visits the first queues of the domains that are set aside, of those whose labels begin so, until visit has
+-- returned true for some of a domain.
+function aside.first(door, start, visit)
+  for _, label in ipairs(call('SMEMBERS', base .. ':i' .. door)) do
+    if string.sub(label, 1, #start) == start then
+      local key, n, from, stale = aside.ring(label, door), 0, 0, {}
+      repeat
+        local list = call('ZRANGE', key, from, from + SOME - 1, 'WITHSCORES')
+        if from == 0 and #list == 0 then call('SREM', base .. ':i' .. door, label) end
+        for i = 1, #list, 2 do
+          local q = queue(list[i])
+          if not q or q.p[door] ~= ASIDE then
+            stale[#stale + 1] = list[i]
+          elseif visit(q, list[i + 1]) then
+            n = n + 1
+            if n == aside.FEW then break end
+          end
+        end
+        from = from + SOME
+      until n == aside.FEW or #list < 2 * SOME
+      for _, id in ipairs(stale) do call('ZREM', key, id) end
+    end
+  end
+end
+aside.FEW = 8
+
 local function toEnd(q, door)
+  if q.p[door] == ASIDE then
+    aside.add(q, door, nextPlace())
+    q.j[door] = 0
+    return
+  end
   if q.p[door] ~= READY then return end
   call('ZADD', ring(q, door), nextPlace(), q.id)
   q.j[door] = 0

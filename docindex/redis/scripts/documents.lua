@@ -596,7 +596,13 @@ end
 -- shards, whether a queue may be served by calls that might not before, broken keys, and whether the slots may ask for more.
 local function done(answer)
   for id, q in pairs(dirtyQueues) do
-    if q.i and q.n[SCHEDULED] + q.n[TRANSIT] == 0 then branches.drop(q) end
+    local active = not q.gone and q.n[SCHEDULED] + q.n[TRANSIT] > 0
+    if q.i and not active then branches.drop(q) end
+    if q.s and active ~= (q.g or false) then
+      q.g = active
+      local key, domain = base .. ':m:' .. q.c, aside.domain(q)
+      if call('HINCRBY', key, domain, active and 1 or -1) <= 0 then call('HDEL', key, domain) end
+    end
     q.id = nil
     call('SET', base .. ':q:' .. id, cmsgpack.pack(q))
     q.id = id

@@ -56,6 +56,8 @@ end
 
 function mend.places(q)
   for _, key in ipairs({ ':r', ':r:' .. q.c, ':w1', ':w2', ':p:' .. q.c, ':y:' .. q.c }) do call('ZREM', base .. key, q.id) end
+  leave(q, SLOTS)
+  leave(q, CALLS)
   q.p, q.y, q.u = { NOWHERE, NOWHERE }, '', 0
   call('HSET', base .. ':names', nameOf(q.c, q.k), q.id)
   call('ZADD', base .. ':c:' .. q.c, q.t, q.id)

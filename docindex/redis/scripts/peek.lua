@@ -1,7 +1,8 @@
 -- peek lists queues in the ring of the slots, in their order; take checks them again. Arguments: the last take whose
 -- answer arrived, consumer, most, queues to leave out, hosts to leave out. It returns whether there is more to catch up
 -- with, the place after which it may have left out some ('': none), and queue, place, tie, whether it has several hosts,
--- and scheduled documents of each.
+-- scheduled documents, key, crawl and whether its domain is set aside of each. Of a domain that is set aside it lists few. If it
+-- has left out some, it also returns those crawls with domains set aside that have others which it did not list.
 local function settle(heard)
   local text = call('GET', base .. ':t:' .. owner)
   if not text then return end
@@ -21,22 +22,58 @@ end
 
 settle(num())
 local more, door, most, passed, rejected = catchUp(), num(), num(), set(), set()
-local out, from, cut = {}, 0, nil
+local out, from, cut, moves = {}, 0, nil, {}
+
+local function offer(q, score)
+  local n = #out
+  out[n + 1], out[n + 2], out[n + 3], out[n + 4], out[n + 5] = q.id, score, q.j[SLOTS], q.a and 1 or 0, q.n[SCHEDULED]
+  out[n + 6], out[n + 7], out[n + 8] = q.k, q.c, q.p[SLOTS] == ASIDE and 1 or 0
+end
+
+local function wanted(q) return not passed[q.id] and (q.a or not rejected[q.h] and not elsewhere(host(q.h), door)) end
+
 repeat
   local list = call('ZRANGE', base .. ':r', from, from + SOME - 1, 'WITHSCORES')
   for i = 1, #list, 2 do
     local q = queue(list[i])
     if not q then
       call('ZREM', base .. ':r', list[i])
-    elseif not passed[q.id] and (q.a or not rejected[q.h] and not elsewhere(host(q.h), door)) then
-      local n = #out
-      out[n + 1], out[n + 2], out[n + 3], out[n + 4], out[n + 5] = q.id, list[i + 1], q.j[SLOTS], q.a and 1 or 0, q.n[SCHEDULED]
-      if n + 5 == 5 * most then
+    elseif aside.of(q) then
+      moves[#moves + 1] = q
+    elseif wanted(q) then
+      offer(q, list[i + 1])
+      if #out == 8 * most then
         cut = list[i + 1]
         break
       end
     end
   end
   from = from + SOME
-until cut or #list < 2 * SOME
-return done({ more and 1 or 0, cut or '', out })
+until cut or #list < 2 * SOME or #moves >= SOME
+for _, q in ipairs(moves) do aside.move(q, SLOTS) end
+more = more or #moves >= SOME
+aside.first(SLOTS, '', function(q, score)
+  if not wanted(q) then return false end
+  offer(q, score)
+  return true
+end)
+
+-- others returns crawls with domains set aside of which queues of others come after those that are listed, as far as it looks.
+local function others()
+  local lacks, found, any = {}, {}, false
+  for _, label in ipairs(call('SMEMBERS', base .. ':i' .. SLOTS)) do
+    local n = string.match(label, '^%d+')
+    lacks[string.sub(label, #n + 2, #n + 1 + n)], any = true, true
+  end
+  if not any then return found end
+  for _, id in ipairs(call('ZRANGEBYSCORE', base .. ':r', '(' .. cut, '+inf', 'LIMIT', 0, SOME)) do
+    local q = queue(id)
+    if q and lacks[q.c] and not aside.of(q) and wanted(q) then
+      lacks[q.c] = nil
+      found[#found + 1] = q.c
+    end
+  end
+  return found
+end
+
+return done({ more and 1 or 0, cut or '', out, cut and others() or {} })

@@ -2,7 +2,7 @@
 -- takes, identity (the owner, and behind a byte 1 the unique, if there is one), URL, DOC_ID, priority, due ('': never),
 -- whether it updates a known document, whether it brings one forward, created, what is packed (docindex.Packed), the
 -- spider and application of its crawl ('': none), registered domain, expiry of the crawl (0: not given; -1: never), what
--- shapes.Links tells ('': it waits in no branch).
+-- shapes.Links tells ('': it waits in no branch), registered domain of the key.
 -- It returns for each 1 new, 2 same, 3 changed, 4 another URL has its hash, 5 dropped, 6 a key that it needs is of a
 -- wrong type; plus 10 if the document does not have the given DOC_ID. If an update names no owner and the document
 -- has one, put does nothing and returns 'c' and the name of the document's crawl, or 'm' and what is packed of the
@@ -89,7 +89,7 @@ local function putOne()
   place0 = num()
   local crawl, key, host_, hash, other, own, url, id = arg(), arg(), arg(), arg(), arg(), arg(), arg(), arg()
   local priority, due, known, sooner, created, meta = num(), num(), arg() == '1', arg() == '1', num(), arg()
-  local who, domain, expires, link = arg(), arg(), num(), arg()
+  local who, domain, expires, link, site = arg(), arg(), num(), arg(), arg()
   local name = nameOf(crawl, key)
   if known and host_ ~= '' then forgotten.reported(host_, url) end
   local q = find(name)
@@ -115,6 +115,7 @@ local function putOne()
     return 3 + unnamed
   end
   q = q or make(crawl, key, name)
+  aside.join(q, site)
   if not q.a and host_ ~= key then
     q.a = true
     touch(q)

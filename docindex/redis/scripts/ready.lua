@@ -1,7 +1,8 @@
 -- ready lists queues that a call may serve, in the order of their places: most per crawl, URLs in transit that a queue
 -- has at most, whether of any crawl, crawl, key ('': any), how many queues to leave out, those queues.
 -- It returns whether this shard has more to catch up with; the place after which it may have left out queues ('':
--- none); queue, place, tie, whether its URLs are on several hosts, how many it may give, key and crawl of each; and
+-- none); queue, place, tie, whether its URLs are on several hosts, how many it may give, key, crawl and whether its domain is
+-- set aside of each (of such a domain it lists few); and
 -- whether other queues wait only because another call serves them, or because they have as many URLs in transit as
 -- they may.
 local more, most, limit, any, only = catchUp(), num(), num(), arg() == '1', arg()
@@ -13,13 +14,18 @@ if tonumber(general[2]) then return done({ 0, '', out, 0 }) end
 
 local function offer(q, score)
   local n = #out
-  out[n + 1], out[n + 2], out[n + 3], out[n + 4], out[n + 5], out[n + 6], out[n + 7] =
-    q.id, score, q.j[CALLS], q.a and 1 or 0, min(limit - q.n[TRANSIT], q.n[SCHEDULED]), q.k, q.c
+  out[n + 1], out[n + 2], out[n + 3], out[n + 4], out[n + 5], out[n + 6], out[n + 7], out[n + 8] =
+    q.id, score, q.j[CALLS], q.a and 1 or 0, min(limit - q.n[TRANSIT], q.n[SCHEDULED]), q.k, q.c, q.p[CALLS] == ASIDE and 1 or 0
 end
+local moves = {}
 
 local function look(id, score, again)
   local q = queue(id)
   if not q or passed[id] then return end
+  if q.p[CALLS] == READY and aside.of(q) then
+    moves[#moves + 1] = q
+    return
+  end
   if when(q, CALLS) > now then
     again[#again + 1] = { q, false }
   elseif q.n[TRANSIT] >= limit then
@@ -45,13 +51,21 @@ local function inRing(crawl)
     local list = call('ZRANGEBYSCORE', base .. ':r:' .. crawl, '-inf', '+inf', 'WITHSCORES', 'LIMIT', from, SOME)
     for i = 1, #list, 2 do
       look(list[i], list[i + 1], again)
-      if #out - first == 7 * most then
+      if #out - first == 8 * most then
         cut = min(cut or NEVER, tonumber(list[i + 1]))
         break
       end
     end
     from = from + SOME
-  until #list < 2 * SOME or #out - first == 7 * most
+  until #list < 2 * SOME or #out - first == 8 * most or #moves >= SOME
+  more = more or #moves >= SOME
+  for _, q in ipairs(moves) do aside.move(q, CALLS) end
+  moves = {}
+  aside.first(CALLS, nameOf(crawl, ''), function(q, score)
+    local before = #out
+    look(q.id, score, again)
+    return #out > before
+  end)
   put(again)
 end
 

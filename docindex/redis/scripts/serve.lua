@@ -1,10 +1,11 @@
 -- serve gives URLs to a call: lease in ms, URLs in transit that a queue has at most, the call's token, then place, queue,
 -- most, whether the call returns for more, the gap in ms that a rule sets for the host, and whether its daemon holds the
--- address, of each queue. It returns URL and metadata of each, by queue.
+-- address, of each queue. It returns by queue how
+-- many pages each URL counts as, as take does, and URL and metadata of each.
 local lease, limit, token = num(), num(), arg()
 
 local function giveFrom(q, most)
-  local out = {}
+  local out, pages = { '' }, branches.pages(q)
   for _, hash in ipairs(dueOf(q, min(most, limit - q.n[TRANSIT]))) do
     local doc, n = document(q, hash), #out
     if not doc then
@@ -12,8 +13,10 @@ local function giveFrom(q, most)
       break
     end
     dispatch(q, hash, doc, CALLS, now + lease)
+    pages.add(doc)
     out[n + 1], out[n + 2] = doc[URL], doc[META]
   end
+  out[1] = pages.text()
   renewDue(q)
   return out
 end
@@ -42,16 +45,17 @@ local answer = {}
 while at < #ARGV do
   place0 = num()
   local q, most, stays, gap, holds = queue(arg()), num(), arg() == '1', num(), arg() == '1'
-  local out = {}
+  local out = { '' }
   if q and holds then q.z = 0 end -- a daemon that does not may have put the queue off since it was listed
   local mine = q and q.y == token and q.u > now
   if q and not q.a and (mine or when(q, CALLS) <= now and paced(q, gap)) then
     local last = host(q.h).c
     if q.n[TRANSIT] < limit and broken.holdable(now) then out = giveFrom(q, most) end
-    putOff(q, #out / 2, gap, last)
+    local n = (#out - 1) / 2
+    putOff(q, n, gap, last)
     release(q)
-    if #out > 0 then q.v[CALLS] = up elseif not mine and q.f <= now then q.r = now + 1000 end
-    if stays and #out == 2 * most then begin(q, token) end
+    if n > 0 then q.v[CALLS] = up elseif not mine and q.f <= now then q.r = now + 1000 end
+    if stays and n == most then begin(q, token) end
     leave(q, CALLS)
     touch(q)
     refresh(q)

@@ -120,6 +120,28 @@ local function defineBranches() -- each function may have 200 locals
     branches.room = branches.room or q.o[SLOTS] + q.o[LENT] == floor(branches.most / 2)
   end
 
+  -- pages counts how many pages of a budget the documents count as that a queue gives.
+  function branches.pages(q)
+    local digits, dear, all = {}, false, 0
+    local pages = {}
+    function pages.add(doc)
+      local no, n = number(q, doc), 1
+      local b = no and of(q).list[no]
+      if b and of(q).list[b[FIRST]][DEAR] >= DEAREST then n, dear = 8, true end
+      digits[#digits + 1] = n
+      if n > 1 then all = all + n end
+    end
+    function pages.text() return dear and table.concat(digits) or '' end
+    function pages.rest()
+      if all == 0 then return end
+      local h = host(q.h)
+      local gap = max(h.g, h.k or 0)
+      q.r = max(q.r, now) + all * (gap > 0 and gap or slotGap)
+      touch(q)
+    end
+    return pages
+  end
+
   local function range(q, from, to, skip, most)
     return call('ZRANGEBYSCORE', order(q), from, to, 'LIMIT', skip, most)
   end

@@ -1,0 +1,414 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"math"
+	"slices"
+	"sync"
+
+	"urlserver/docindex/internal/queuesched"
+	"urlserver/docindex/internal/rounds"
+	"urlserver/internal/weburl"
+)
+
+// budgets counts the pages that this daemon hands out, by crawl and registered domain, and says which
+// domains wait for their next round. Each daemon on one Redis counts its own: who has half of what all
+// hand out keeps half of each domain's share. Package rounds has the rules.
+//
+// Queues of a domain that waits are in rings of the domain's own in Redis, for all daemons, so that a
+// daemon finds other queues without looking at them. A daemon for which the domain does not wait serves
+// them by their places, as if they were in the ring of all.
+type budgets struct {
+	mu     sync.Mutex // guards all below
+	pages  uint32     // of a round; 0: any number
+	crawls map[string]*crawlShare
+
+	sweepAt int // crawls known when those are forgotten of which no domain can have had its budget
+}
+
+// crawlShare is what a crawl has handed out.
+type crawlShare struct {
+	pages     uint64 // a dear one counts as several
+	outOfTurn uint64 // pages that went out of turn since the last one in turn
+	withWork  uint64 // domains that had work when that was asked for last
+	domains   map[string]*domainShare
+	sweepAt   int // domains known when those that need not be known are forgotten
+}
+
+type domainShare struct {
+	rounds.Domain
+	over  rounds.Overrun
+	aside bool // Redis was told to set it aside
+}
+
+const (
+	sweepDomains = 1 << 16
+	sweepCrawls  = 1 << 14
+)
+
+// siteOfKey returns the registered domain of a queue with a key.
+func siteOfKey(key string) string { return cmp.Or(weburl.Domain(key), key) } // "." has none
+
+func (b *budgets) ofLocked(crawl, name string) (*crawlShare, *domainShare) {
+	c := b.crawls[crawl]
+	if c == nil {
+		c = &crawlShare{domains: map[string]*domainShare{}, sweepAt: sweepDomains}
+		if len(b.crawls) >= max(b.sweepAt, sweepCrawls) {
+			maps.DeleteFunc(b.crawls, func(_ string, c *crawlShare) bool { return c.pages < uint64(b.pages) })
+			b.sweepAt = 2 * len(b.crawls)
+		}
+		if b.crawls == nil {
+			b.crawls = map[string]*crawlShare{}
+		}
+		b.crawls[crawl] = c
+	}
+	d := c.domains[name]
+	if d == nil {
+		if len(c.domains) >= c.sweepAt {
+			c.sweep(b.pages)
+		}
+		d = &domainShare{}
+		d.Begin(c.pages)
+		c.domains[name] = d
+	}
+	return c, d
+}
+
+// sweep forgets domains that have not had half of their budget, and overrun none.
+func (c *crawlShare) sweep(budget uint32) {
+	for name, d := range c.domains {
+		if d.over.Round == 0 && d.over.Next == 0 && !d.aside && d.Used < (budget+1)/2 {
+			delete(c.domains, name)
+		}
+	}
+	c.sweepAt = max(sweepDomains, 2*len(c.domains))
+}
+
+// left returns how many pages a domain has to wait for; 0: it does not wait.
+func (c *crawlShare) left(d *domainShare) uint64 { return max(d.over.Next, c.pages) - c.pages }
+
+// known notes a domain of which a URL is put.
+func (b *budgets) known(crawl, domain string) {
+	b.mu.Lock()
+	b.ofLocked(crawl, domain)
+	b.mu.Unlock()
+}
+
+func (b *budgets) set(pages uint32) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	was := b.pages
+	if b.pages = pages; pages == was || was == 0 {
+		return
+	}
+	for _, c := range b.crawls {
+		for _, d := range c.domains {
+			d.Begin(c.pages)
+			d.over.Round, d.over.Next = 0, 0
+		}
+	}
+}
+
+// charge counts a page that was handed out. It reports whether its domain has had its budget.
+func (b *budgets) charge(crawl, domain string, pages uint32) (had bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c, d := b.ofLocked(crawl, domain)
+	waits := d.over.Next > 0
+	if waits && d.over.IsOver(c.pages) {
+		d.Begin(c.pages)
+		waits = false
+	}
+	c.pages += uint64(pages)
+	d.Pages += uint64(pages)
+	if waits {
+		d.over.Next += uint64(pages)
+		c.outOfTurn++
+		return false
+	}
+	c.outOfTurn = 0
+	d.Used += pages
+	return b.pages > 0 && d.Used >= b.pages
+}
+
+// end ends the round of a domain that has had its budget. It reports whether the domain is to be set
+// aside, and whether Redis is to be told.
+func (b *budgets) end(crawl, domain string, withWork uint64, now int64) (aside, tell bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c, d := b.ofLocked(crawl, domain)
+	c.withWork = withWork
+	wait := d.End(c.pages, uint64(b.pages), withWork, d.over.Round)
+	if wait > 0 {
+		d.over.Waits(c.pages, wait, now)
+	} else {
+		d.Begin(c.pages)
+		d.over.Round -= min(d.over.Round, 1)
+	}
+	aside = d.over.Round > 0
+	tell = aside != d.aside
+	d.aside = aside
+	return aside, tell
+}
+
+// round returns how a domain stands, when it overran, and whether it stands otherwise than others.
+func (b *budgets) round(crawl, domain string) (as queuesched.Overrun, since int64, overran bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c := b.crawls[crawl]
+	if c == nil || c.domains[domain] == nil {
+		return as, 0, false
+	}
+	d := c.domains[domain]
+	as = queuesched.Overrun{Crawl: crawl, Domain: domain, Round: d.over.Round, Left: c.left(d), Wait: d.over.Wait}
+	return as, d.over.Since, as.Round > 0 || as.Left > 0
+}
+
+// plan decides how many documents the slots are given of each queue that may be served, limit in all:
+// none of a domain that waits, and of others no more than their budget. If nothing of a crawl is left
+// then, and nothing of it was in turn in this answer, its domains that wait go on out of turn, page by
+// page, the one whose round is nearest first.
+func (b *budgets) plan(list []entry, limit int, t *taking) (plan []entry) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var late []entry
+	of := make(map[*domainShare]int, len(list))
+	for i := range list {
+		e := &list[i]
+		if c, d := b.ofLocked(e.crawl, e.domain); c.left(d) > 0 {
+			late = append(late, *e)
+		} else {
+			t.inTurn[e.crawl] = true
+			if len(plan) < limit {
+				plan = append(plan, *e)
+				of[d] = b.roomLocked(d)
+			}
+		}
+	}
+	some, each := plan[:0], limit/max(1, len(plan))
+	for _, e := range plan {
+		_, d := b.ofLocked(e.crawl, e.domain)
+		if e.most = min(each, of[d], max(1, e.can)); e.most > 0 {
+			of[d] -= e.most
+			limit -= e.most
+			some = append(some, e)
+		}
+	}
+	late = slices.DeleteFunc(late, func(e entry) bool { return t.inTurn[e.crawl] || t.more[e.crawl] })
+	return append(some, b.nearestLocked(late, limit)...)
+}
+
+// sort puts the queues of domains that wait behind all others, the one whose round is nearest first.
+func (b *budgets) sort(list []entry) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	slices.SortStableFunc(list, func(x, y entry) int {
+		if x.begun || y.begun {
+			return boolean(y.begun) - boolean(x.begun)
+		}
+		c, d := b.ofLocked(x.crawl, x.domain)
+		c2, d2 := b.ofLocked(y.crawl, y.domain)
+		return cmp.Compare(c.left(d), c2.left(d2))
+	})
+}
+
+func boolean(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// portion returns of how many of the first queues a client may be given something at once: not of one
+// whose domain may have to wait then.
+func (b *budgets) portion(list []entry) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	of := map[*domainShare]int{}
+	for i := range list {
+		c, d := b.ofLocked(list[i].crawl, list[i].domain)
+		room, known := of[d]
+		if !known {
+			room = b.roomLocked(d)
+		}
+		if i > 0 && (room <= 0 || c.left(d) > 0) {
+			return i
+		}
+		of[d] = room - list[i].can
+	}
+	return len(list)
+}
+
+// strangers returns the queues of domains that wait that are in the ring of all.
+func (b *budgets) strangers(list []entry) (some []entry) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range list {
+		if c, d := b.ofLocked(list[i].crawl, list[i].domain); c.left(d) > 0 && !list[i].aside {
+			some = append(some, list[i])
+		}
+	}
+	return some
+}
+
+// crawlsInTurn returns the crawls of queues whose domains do not wait.
+func (b *budgets) crawlsInTurn(list []entry) map[string]bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	crawls := map[string]bool{}
+	for i := range list {
+		if c, d := b.ofLocked(list[i].crawl, list[i].domain); c.left(d) == 0 {
+			crawls[list[i].crawl] = true
+		}
+	}
+	return crawls
+}
+
+// roomLocked returns how many pages a domain has before its round ends, at least one.
+func (b *budgets) roomLocked(d *domainShare) int {
+	switch {
+	case b.pages == 0:
+		return takeBatch
+	case d.over.Next > 0 || d.Used >= b.pages: // its next round begins
+		return int(b.pages)
+	}
+	return int(b.pages - d.Used)
+}
+
+// waiting is a domain that waits, with its queues that may be served.
+type waiting struct {
+	c      *crawlShare
+	d      *domainShare
+	queues []entry
+	had    uint64 // pages that are planned
+}
+
+// nearestLocked returns the queues of domains that wait that go on out of turn, a page of each. It ends
+// where it is the turn of a domain of which it knows no other queue, or which waits no more.
+func (b *budgets) nearestLocked(late []entry, limit int) (plan []entry) {
+	var all []*waiting
+	of := map[*domainShare]*waiting{}
+	for _, e := range late {
+		c, d := b.ofLocked(e.crawl, e.domain)
+		w := of[d]
+		if w == nil {
+			w = &waiting{c: c, d: d}
+			of[d], all = w, append(all, w)
+		}
+		w.queues = append(w.queues, e)
+	}
+	had := map[*crawlShare]uint64{}
+	for len(all) > 0 && len(plan) < limit {
+		next, least := all[0], int64(math.MaxInt64)
+		for _, w := range all {
+			if left := int64(w.c.left(w.d) + w.had - had[w.c]); left < least {
+				next, least = w, left
+			}
+		}
+		if least <= 0 || len(next.queues) == 0 {
+			break
+		}
+		e := next.queues[0]
+		next.queues = next.queues[1:]
+		next.had++
+		had[next.c]++
+		work := next.c.withWork
+		e.most, e.rests = 1, next.c.outOfTurn+had[next.c] <= work && work != 1
+		plan = append(plan, e)
+	}
+	return plan
+}
+
+// handed is a page that was handed out.
+type handed struct {
+	crawl, domain string
+	pages         uint32 // that it counts as
+}
+
+// charge counts pages that were handed out, in their order.
+func (s *Store) charge(ctx context.Context, pages []handed) error {
+	for _, p := range pages {
+		if !s.budgets.charge(p.crawl, p.domain, p.pages) {
+			continue
+		}
+		n, err := s.domainsWithWork(ctx, p.crawl)
+		if err != nil {
+			return err // its round goes on until it can be ended
+		}
+		if aside, tell := s.budgets.end(p.crawl, p.domain, n, s.nowMS()); tell {
+			if _, err := s.everywhere(ctx, asideScript, flag(aside), p.crawl, p.domain); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// setAside sets queues aside whose domains wait here, and are set aside no more: another daemon has
+// ended that, or they are from before there were budgets.
+func (s *Store) setAside(ctx context.Context, list []entry) (some bool, err error) {
+	var ops []op
+	for _, e := range s.budgets.strangers(list) {
+		ops = append(ops, op{e.shard, asideScript, []string{flag(true), e.crawl, e.domain, e.queue}})
+	}
+	if len(ops) == 0 {
+		return false, nil
+	}
+	_, err = s.unbroken(ctx, ops)
+	return true, err
+}
+
+// domainsWithWork returns how many registered domains of a crawl have documents scheduled or in
+// transit. It counts a domain once whose queues are in several shards; of many domains it looks at
+// some.
+func (s *Store) domainsWithWork(ctx context.Context, crawl string) (uint64, error) {
+	answers, err := s.unbroken(ctx, everyShard(domainsScript, crawl))
+	if err != nil {
+		return 0, err
+	}
+	sum, seen, all := uint64(0), map[string]uint64{}, true
+	for _, a := range answers {
+		parts := list(a.value)
+		if len(parts) != 2 {
+			continue
+		}
+		names := texts(parts[1])
+		sum += uint64(number(parts[0]))
+		all = all && int64(len(names)) == number(parts[0])
+		for _, name := range names {
+			seen[name]++
+		}
+	}
+	if all || sum == 0 {
+		return uint64(len(seen)), nil
+	}
+	return s.estimate(ctx, crawl, sum, seen)
+}
+
+// estimate returns how many domains there are, if the shards have sum of them together: it looks how
+// many shards have each of some.
+func (s *Store) estimate(ctx context.Context, crawl string, sum uint64, some map[string]uint64) (uint64, error) {
+	args := []string{crawl}
+	for name := range some {
+		args = append(args, name)
+	}
+	answers, err := s.unbroken(ctx, everyShard(domainsScript, args...))
+	if err != nil {
+		return 0, err
+	}
+	once, entries := 0.0, 0.0 // domains, and their entries in shards, that were drawn
+	in := make([]uint64, len(some))
+	for _, a := range answers {
+		for i, m := range list(a.value) {
+			in[i] += uint64(number(m))
+		}
+	}
+	for i, name := range args[1:] {
+		n := float64(some[name])
+		entries += n
+		once += n / float64(max(1, in[i]))
+	}
+	return max(1, uint64(float64(sum)*once/entries)), nil
+}

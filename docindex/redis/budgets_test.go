@@ -1,0 +1,119 @@
+package redis
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"testing"
+
+	"urlserver/docindex"
+	"urlserver/docindex/indextest"
+	"urlserver/internal/testkit/redistest"
+)
+
+func TestBudgets(t *testing.T) {
+	addr := redistest.Start(t).Addr()
+	indextest.RunDomainBudgets(t, func(t *testing.T) docindex.Store { return openStore(t, nil, addr) })
+}
+
+// TestBrokenAside: keys of domains over their budget that somebody else has written cost no URL. What they stand for is
+// served again when they are deleted.
+func TestBrokenAside(t *testing.T) {
+	d := newDaemons(t)
+	for _, kind := range asideKeys {
+		s := d.start()
+		flush(t, s)
+		s.SetBudget(2)
+		var all []string
+		for i := range 40 {
+			all = append(all, fmt.Sprintf("http://h%d.a.example/", i))
+		}
+		for i := range 5 {
+			all = append(all, fmt.Sprintf("http://b%d.example/", i))
+		}
+		putURLs(t, s, "", all...)
+		got := map[string]int{}
+		fetch := func() {
+			var b docindex.Batch
+			if err := s.Candidates(t.Context(), 1, nil, &b); err != nil {
+				t.Fatal(err)
+			}
+			for _, url := range urls(&b) {
+				got[url]++
+			}
+			end(t, s, &b)
+		}
+		for range 10 {
+			fetch()
+		}
+		if n := len(got); n < 8 || n > 30 {
+			t.Fatalf("%d pages are out before a key is broken; want some of the domain that waits to be left", n)
+		}
+		c := reach(t, s)
+		for _, base := range s.bases {
+			key := base + ":" + strings.ReplaceAll(kind, "NAME", "0:a.example")
+			if err := c.Do(t.Context(), c.B().Set().Key(key).Value("x").Build()).Error(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fetch()
+		s.sweep(t.Context())
+		for _, base := range s.bases {
+			key := base + ":" + strings.ReplaceAll(kind, "NAME", "0:a.example")
+			if err := c.Do(t.Context(), c.B().Del().Key(key).Build()).Error(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.sweep(t.Context())
+		for range 60 {
+			fetch()
+		}
+		for _, url := range all {
+			if got[url] != 1 {
+				t.Errorf("%s: %s was handed out %d times; want once", kind, url, got[url])
+			}
+		}
+	}
+}
+
+// TestOldQueuesHaveBudgets: queues from before there were budgets are set aside when their domain waits.
+func TestOldQueuesHaveBudgets(t *testing.T) {
+	d := newDaemons(t)
+	s := d.start()
+	s.SetBudget(2)
+	for i := range 20 {
+		putURLs(t, s, "", fmt.Sprintf("http://h%d.a.example/", i))
+	}
+	for i := range 3 {
+		putURLs(t, s, "", fmt.Sprintf("http://b%d.example/", i))
+	}
+	forget := &script{text: shared() + `
+for _, id in ipairs(call('HVALS', base .. ':names')) do
+  local q = queue(id)
+  if string.find(q.k, 'a.example', 1, true) then q.s = nil touch(q) end
+end
+return done({})`}
+	sum := sha1.Sum([]byte(forget.text))
+	forget.sha = hex.EncodeToString(sum[:])
+	if _, err := s.everywhere(t.Context(), forget); err != nil {
+		t.Fatal(err)
+	}
+	first := take(t, s)
+	n := 0
+	for _, url := range urls(first) {
+		if strings.Contains(url, ".a.example") {
+			n++
+		}
+	}
+	if n != 2 || first.Len() != 5 {
+		t.Errorf("%d pages, %d of them of the domain; want 5 and 2", first.Len(), n)
+	}
+	end(t, s, first)
+	for range 30 {
+		end(t, s, take(t, s))
+	}
+	if n, err := s.Count(t.Context(), nil); err != nil || n.Completed != 23 {
+		t.Errorf("%+v, %v; want all completed", n, err)
+	}
+}
