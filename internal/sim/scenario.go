@@ -230,6 +230,22 @@ func (sc *Scenario) shape(big, bigHosts int) error {
 		sc.Hosts, sc.Addresses = max(20, sc.Hosts/15), max(20, sc.Hosts/15)
 	case "stop":
 		sc.Stop, sc.Heal, sc.End = true, sc.Day/2, sc.Day
+	case "zones", "robots", "notes", "spiders", "accidents", "neighbours":
+		sc.shapeAccidents()
+	case "restarts":
+		sc.restarts()
+	case "healthy":
+		sc.Exact, *t = true, Trouble{Robots: 0.2, CrawlDelay: 20}
+	default:
+		return fmt.Errorf("no scenario is called %q; there are %q", sc.Kind, Kinds())
+	}
+	return nil
+}
+
+// shapeAccidents does the same for the kinds that accidental names.
+func (sc *Scenario) shapeAccidents() {
+	t, c := &sc.Trouble, &sc.Config
+	switch sc.Kind {
 	case "zones":
 		sc.accidents()
 		t.Broken, t.Shaky, t.SlowZones, t.NoDNS, t.Outages = 0.4, 0.1, 0.1, 4*time.Minute, 40*time.Minute
@@ -261,19 +277,12 @@ func (sc *Scenario) shape(big, bigHosts int) error {
 		c.Rules = sc.blockRules()
 		t.Poison, t.Endless, t.ShortLived, t.Sluggish, t.Mute, t.Suspend, t.Crash = 3, 3, 0.2, 0.2, 0.2,
 			20*time.Minute, 30*time.Minute
-	case "restarts":
-		sc.restarts()
 	case "neighbours":
 		sc.accidents()
 		sc.Addresses = sc.Hosts / neighbours
 		t.Neighbours = true
 		c.ReqHostPerSec, c.ReqHostConcurrent, c.QueueLen = 2, 4, 16+c.QueueLen
-	case "healthy":
-		sc.Exact, *t = true, Trouble{Robots: 0.2, CrawlDelay: 20}
-	default:
-		return fmt.Errorf("no scenario is called %q; there are %q", sc.Kind, Kinds())
 	}
-	return nil
 }
 
 // scopes prepares a scenario whose crawls have scopes that change. The index is the daemon's own,
