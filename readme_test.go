@@ -13,9 +13,37 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
+
+var built struct { // by programs
+	sync.Once
+	dir string
+	out []byte
+	err error
+}
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	os.RemoveAll(built.dir)
+	os.Exit(status)
+}
+
+// programs returns the folder with the commands of the project, which it builds the first time.
+func programs(t *testing.T) (dir string) {
+	t.Helper()
+	built.Do(func() {
+		if built.dir, built.err = os.MkdirTemp("", "urlserver"); built.err == nil {
+			built.out, built.err = exec.Command("go", "build", "-o", built.dir+"/", "./cmd/...").CombinedOutput()
+		}
+	})
+	if built.err != nil {
+		t.Fatalf("go build: %v\n%s", built.err, built.out)
+	}
+	return built.dir
+}
 
 // TestGuidesSpider runs the Python spider of docs/guides/write-a-spider.md against the daemon, as a
 // user would.
@@ -98,18 +126,13 @@ type daemon struct{ spiders, http string }
 func startDaemon(t *testing.T, settings string) daemon {
 	t.Helper()
 	dir := t.TempDir()
-	bin := filepath.Join(dir, "urlserver")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin,
-		"./cmd/urlserver").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
 	file := filepath.Join(dir, "urlserver.toml")
 	settings = "log.format = \"json\"\n" + settings +
 		"[spider]\nlisten = \"127.0.0.1:0\"\n[http]\nlisten = \"127.0.0.1:0\"\n"
 	if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	logs := start(t, exec.CommandContext(t.Context(), bin, "serve", file))
+	logs := start(t, exec.CommandContext(t.Context(), filepath.Join(programs(t), "urlserver"), "serve", file))
 	var d daemon
 	for d.http == "" || d.spiders == "" {
 		line, err := logs.ReadBytes('\n')

@@ -21,15 +21,9 @@ var update = flag.Bool("update", false, "write docs/reference anew")
 //
 //	go test . -run TestReference -update   # writes them
 func TestReference(t *testing.T) {
-	dir := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", dir+"/", "./cmd/urlserver",
-		"./cmd/hostreservation", "./cmd/spider")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
 	for file, made := range map[string]string{
 		"settings.md": settingsPage(t),
-		"commands.md": commandsPage(t, dir),
+		"commands.md": commandsPage(t),
 		"metrics.md":  metricsPage(t),
 	} {
 		path := filepath.Join("docs", "reference", file)
@@ -105,14 +99,14 @@ func settingsPage(t *testing.T) string {
 func isAllowed(line string) bool { return strings.HasPrefix(line, "Allowed: ") }
 
 // commandsPage is made from the help of the commands.
-func commandsPage(t *testing.T, dir string) string {
+func commandsPage(t *testing.T) string {
 	t.Helper()
 	var page strings.Builder
 	page.WriteString("# Commands\n\nMade from `urlserver help COMMAND` and the like. Results go to " +
 		"standard output, everything else to standard error.\n" +
 		"Exit status: 0 done, 1 failed, 2 wrong usage.\n")
 	for _, program := range []string{"urlserver", "hostreservation", "spider"} {
-		helpOf(t, &page, dir, program)
+		helpOf(t, &page, program)
 	}
 	return page.String()
 }
@@ -120,9 +114,9 @@ func commandsPage(t *testing.T, dir string) string {
 var subcommand = regexp.MustCompile(`(?m)^  ([a-z]+) +\S`)
 
 // helpOf writes the help of a command, and of those below it.
-func helpOf(t *testing.T, page *strings.Builder, dir string, args ...string) {
+func helpOf(t *testing.T, page *strings.Builder, args ...string) {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), filepath.Join(dir, args[0]),
+	out, err := exec.CommandContext(t.Context(), filepath.Join(programs(t), args[0]),
 		append(args[1:], "--help")...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%q: %v\n%s", args, err, out)
@@ -135,7 +129,7 @@ func helpOf(t *testing.T, page *strings.Builder, dir string, args ...string) {
 	list, _, _ = strings.Cut(list, "\n\n")
 	for _, m := range subcommand.FindAllStringSubmatch(list, -1) {
 		if m[1] != "help" {
-			helpOf(t, page, dir, append(slices.Clone(args), m[1])...)
+			helpOf(t, page, append(slices.Clone(args), m[1])...)
 		}
 	}
 }
