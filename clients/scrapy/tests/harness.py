@@ -126,7 +126,14 @@ class Web:
         self._process.wait()
 
 
-def crawler(web: Web, *settings: str) -> subprocess.Popen[str]:
-    """Starts broad.py on the web."""
-    command = [sys.executable, HERE / "broad.py", str(web.port), str(web.hosts), *settings]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+class Crawler(subprocess.Popen):
+    """broad.py as a process, on the web."""
+
+    def __init__(self, web: Web, *settings: str):
+        command = [sys.executable, HERE / "broad.py", str(web.port), str(web.hosts), *settings]
+        super().__init__(command, stdout=subprocess.PIPE, text=True)
+
+    def close(self) -> None:
+        self.kill()
+        self.wait()
+        self.stdout.close()

@@ -12,7 +12,7 @@ import statistics
 import sys
 from contextlib import ExitStack, closing
 
-from harness import Daemon, Web, crawler
+from harness import Crawler, Daemon, Web
 
 HOSTS, PAGES = 1000, 4
 OWN = "SCHEDULER_PRIORITY_QUEUE=scrapy.pqueues.DownloaderAwarePriorityQueue"
@@ -30,7 +30,9 @@ def crawl(processes: int) -> tuple[float, float, float]:
         if processes:
             daemon = ends.enter_context(closing(Daemon(per_sec=1000, concurrent=8)))
             settings = ["SCHEDULER=scrapy_urlserver.Scheduler", f"URLSERVER={daemon.address}"]
-        running = [crawler(web, *settings) for _ in range(processes or 1)]
+        running = [
+            ends.enter_context(closing(Crawler(web, *settings))) for _ in range(processes or 1)
+        ]
         results = [json.loads(process.communicate()[0]) for process in running]
         served = daemon.cpu() if processes else 0
     pages = sum(result["pages"] for result in results)

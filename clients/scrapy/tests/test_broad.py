@@ -7,14 +7,14 @@ import time
 from collections import Counter, defaultdict
 
 import pytest
-from harness import Daemon, Web, crawler
+from harness import Crawler, Daemon, Web
 
 ROOM = 20  # CONCURRENT_REQUESTS of each process
 
 
 @pytest.fixture
 def start():
-    """Returns what starts a daemon or a web, which end with the test."""
+    """Returns what starts a daemon, a web or a crawler, which end with the test."""
     started = []
 
     def begin(one):
@@ -45,7 +45,7 @@ def test_broad(start, processes):
     """A thousand hosts: each page comes once, and the hosts see one pace."""
     web, per_sec = start(Web(1000, 2)), 2
     daemon = start(Daemon(per_sec=per_sec, concurrent=1))
-    running = [crawler(web, *settings(daemon)) for _ in range(processes)]
+    running = [start(Crawler(web, *settings(daemon))) for _ in range(processes)]
     results = [json.loads(process.communicate()[0]) for process in running]
     log = web.log()
     assert Counter((address, path) for address, path, _, _ in log).most_common(1)[0][1] == 1
@@ -71,7 +71,7 @@ def test_killed(start, tmp_path):
         count += 1
         name = f"process-{count}"
         more = f"USER_AGENT={name}", f"CONCURRENT_REQUESTS={ROOM}", f"RECORD={record}"
-        return name, crawler(web, *settings(daemon, *more))
+        return name, start(Crawler(web, *settings(daemon, *more)))
 
     running = [begin() for _ in range(3)]
     while len(killed) < kills:
