@@ -23,7 +23,18 @@ func tryThenRelease(name, host string) actor {
 	}}
 }
 
-// nextThenRelease does the same with the next host that is due.
+// waitThenRelease does the same after a call, before which time may pass.
+func waitThenRelease(name, host string) actor {
+	try := tryThenRelease(name, host)
+	return actor{name: name, do: func(w *walk, s *Store) {
+		if _, err := s.cfg.KV.Get(context.Background(), "x"); err != nil {
+			w.faults = append(w.faults, err.Error())
+		}
+		try.do(w, s)
+	}}
+}
+
+// nextThenRelease does the same as tryThenRelease with the next host that is due.
 func nextThenRelease(name string) actor {
 	return actor{name: name, do: func(w *walk, s *Store) {
 		got, err := s.ReserveNextHost(context.Background(), lease, 1, name)
@@ -156,7 +167,7 @@ var scenarios = []scenario{
 		ticks:  []int64{walkLease + walkPenalty}},
 	{name: "an alias, a late release and a lost lease",
 		prepare: held("a", added("it", []string{"a", "b"}, "a", "b")), hosts: []string{"a", "b"},
-		actors: []actor{tryThenRelease("two", "b"), lateRelease("a")},
+		actors: []actor{waitThenRelease("two", "b"), lateRelease("a")},
 		ticks:  []int64{walkPenalty, walkLease + walkPenalty}},
 	{name: "an alias is made around a busy host", prepare: busy("a", added("", nil, "a", "b")),
 		hosts:  []string{"a", "b"},

@@ -203,7 +203,7 @@ func (w *walk) state() [2]uint64 {
 	}
 	for _, g := range w.gates {
 		if g.done {
-			g.seen = 0 // its past answers no longer matter
+			g.seen = 1 // its past answers no longer matter; 0 has who has had none
 		}
 		number(g.seen)
 	}
