@@ -48,8 +48,8 @@ func TestExplainNoSuchHost(t *testing.T) {
 	d := startDaemon(t, write(t, "urlserver.toml", text))
 	dialSpider(t, d.spiders)
 	command(t, "http://nowhere.test/\n", "put", "--at", d.at, "-").want(t, 0, `"new":1`, "")
-	command(t, "", "delay", "nowhere.test", "90s", "--at", d.at).want(t, 0, "", "")
 	d.shows("/api/status", `"dns":1`)
+	command(t, "", "delay", "nowhere.test", "90s", "--at", d.at).want(t, 0, "", "")
 	shown := command(t, "", "explain", "nowhere.test", "--at", d.at)
 	for _, want := range []string{
 		"last failure: the name does not exist, or has no address, at ",
