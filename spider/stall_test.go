@@ -96,7 +96,7 @@ func TestStoppedSpiderFetchesNothingOld(t *testing.T) {
 
 func acceptSpider(t *testing.T, l net.Listener) net.Conn {
 	t.Helper()
-	l.(*net.TCPListener).SetDeadline(time.Now().Add(time.Minute))
+	l.(*net.TCPListener).SetDeadline(time.Now().Add(5 * time.Minute))
 	conn, err := l.Accept()
 	if err != nil {
 		t.Fatalf("the spider does not connect: %v", err)
@@ -111,7 +111,7 @@ func converse(t *testing.T, conn net.Conn, line string) {
 	if _, err := io.WriteString(conn, line); err != nil {
 		t.Fatal(err)
 	}
-	conn.SetReadDeadline(time.Now().Add(time.Minute))
+	conn.SetReadDeadline(time.Now().Add(5 * time.Minute))
 	trans, _, _ := strings.Cut(line, " ")
 	for in := bufio.NewScanner(conn); in.Scan(); {
 		if strings.HasPrefix(in.Text(), trans+" DONE") {

@@ -345,7 +345,7 @@ func reviewed(t *testing.T, s *scoped.Store, check func() bool) {
 		defer close(done)
 		s.Run(ctx, zerolog.New(zerolog.NewTestWriter(t)))
 	}()
-	for deadline := time.Now().Add(20 * time.Second); !check(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); !check(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Error("the documents of the crawl were not reviewed")
 			break
