@@ -68,6 +68,7 @@ func (r *rig) outcomesOf(kind docindex.Kind) int { return r.store.Stats().Outcom
 // TestSpidersThatDieAtOnce: three spiders in a row die without sending anything. No document ends,
 // and a fourth spider gets them all done. It waits a little for its first documents.
 func TestSpidersThatDieAtOnce(t *testing.T) {
+	t.Parallel()
 	// so that no pause is longer than half of it
 	r := newRig(t, func(cfg *configs.Config) { cfg.TimeoutSpiderStatus = 4 * time.Second })
 	r.put(onLoopback(200)...)
@@ -100,6 +101,7 @@ func TestSpidersThatDieAtOnce(t *testing.T) {
 // no other. The same holds if URL Frontier clients share the index, which takes documents back
 // while no spider is connected.
 func TestDeadlyURL(t *testing.T) {
+	t.Parallel()
 	for _, frontier := range []string{"", "127.0.0.1:0"} { // nothing listens there; it is only a setting
 		t.Run("frontier"+frontier, func(t *testing.T) { testDeadlyURL(t, frontier) })
 	}
@@ -131,6 +133,7 @@ func testDeadlyURL(t *testing.T, frontier string) {
 // socket. Its connection ends, and another spider gets all documents done. What it sends after it
 // has resumed changes nothing.
 func TestSpiderThatResumes(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, func(cfg *configs.Config) { cfg.TimeoutSpiderStatus = 2 * time.Second })
 	still := r.spider()
 	r.put(onLoopback(200)...)

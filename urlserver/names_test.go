@@ -93,6 +93,7 @@ func (r *rig) outcomes(kind docindex.Kind) int { return r.store.Stats().Outcomes
 // TestBrokenZone puts names of a zone that answers SERVFAIL, five times as many as may wait,
 // between good hosts.
 func TestBrokenZone(t *testing.T) {
+	t.Parallel() // it mostly waits
 	names := serveNames(t, "127.0.0.1:0")
 	r := newRig(t, func(c *configs.Config) {
 		c.Resolver.Servers, c.Resolver.GiveUp = []string{names.addr}, 20*time.Second
@@ -125,6 +126,7 @@ func TestBrokenZone(t *testing.T) {
 
 // TestStartBeforeDNS starts a daemon before its name server listens.
 func TestStartBeforeDNS(t *testing.T) {
+	t.Parallel() // it mostly waits
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

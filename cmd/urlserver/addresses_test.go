@@ -129,6 +129,7 @@ frontier.addresses = true
 // TestFrontierAddresses has two hosts on one address. Their queues keep its gap and never have URLs
 // out at the same time. Then one of them moves.
 func TestFrontierAddresses(t *testing.T) {
+	t.Parallel() // it mostly waits
 	var moved atomic.Bool
 	names := serveNames(t, func(name string) string {
 		if name == "b.test." && moved.Load() {
@@ -183,6 +184,7 @@ func TestFrontierAddresses(t *testing.T) {
 // TestFrontierLevels has three hosts that no spider has asked. The API tells their sites, their
 // addresses and the shared network as clients keep them.
 func TestFrontierLevels(t *testing.T) {
+	t.Parallel() // it mostly waits
 	names := serveNames(t, func(name string) string {
 		if name == "c.test." {
 			return "127.0.0.9"
@@ -252,6 +254,7 @@ func TestFrontierBacksOff(t *testing.T) {
 // TestFrontierCrawlDelay has a spider learn that a host wants two seconds between two requests.
 // Clients keep them, too: robots.txt, the spider's URL and the client's are two gaps.
 func TestFrontierCrawlDelay(t *testing.T) {
+	t.Parallel() // it mostly waits
 	const delay = 2 * time.Second
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, "User-agent: *\nCrawl-delay: 2\n")

@@ -86,6 +86,7 @@ var apiCalls = []apiCall{
 //
 //	go test ./cmd/urlserver -run TestAPI -update   # writes both
 func TestAPI(t *testing.T) {
+	t.Parallel() // it mostly waits
 	d := startDaemon(t, settings(t,
 		"Queue_Count = 2\n[[rules]]\nhosts = [\"127.0.0.9\", \"127.0.0.10\"]\nper_sec = 0.1\n"))
 	answering(t, d)

@@ -137,6 +137,7 @@ func TestCrawlRefusals(t *testing.T) {
 
 // Notices report crawls that have expired or are completed.
 func TestCrawlNotices(t *testing.T) {
+	t.Parallel() // it mostly waits
 	d := startDaemon(t, settings(t, `monitor.completed_after = "1s"`))
 	sp := dialSpider(t, d.spiders)
 	command(t, crawlOf("done", "http://127.0.0.1/a", ""), "crawl", "submit", "--at", d.at, "-").want(t, 0,

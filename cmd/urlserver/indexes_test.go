@@ -16,7 +16,10 @@ func eachIndex(t *testing.T, test func(t *testing.T, more string)) {
 		"disk":   func(t *testing.T) string { return fmt.Sprintf("path = %q", filepath.Join(t.TempDir(), "index")) },
 		"redis":  func(t *testing.T) string { return fmt.Sprintf("addrs = [%q]", redistest.Start(t).Addr()) },
 	} {
-		t.Run(kind, func(t *testing.T) { test(t, fmt.Sprintf("[docindex]\nkind = %q\n%s\n", kind, more(t))) })
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel() // it mostly waits
+			test(t, fmt.Sprintf("[docindex]\nkind = %q\n%s\n", kind, more(t)))
+		})
 	}
 }
 

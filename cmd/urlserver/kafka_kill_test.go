@@ -30,6 +30,7 @@ type killed struct {
 
 // TestKilledOverKafka kills daemons in the middle of a request or a notice.
 func TestKilledOverKafka(t *testing.T) {
+	t.Parallel() // it mostly waits
 	if testing.Short() {
 		t.Skip("waits until the broker takes killed daemons for dead")
 	}

@@ -15,6 +15,7 @@ import (
 // since several of its sites answer 503. The next daemon leaves the address alone for as long
 // between two requests, and names those sites.
 func TestAddressBackoffOutlivesAKill(t *testing.T) {
+	t.Parallel()
 	const least = 0.8 // seconds
 	names := serveNames(t, func(string) string { return "127.0.0.2" })
 	file := write(t, "urlserver.toml", strings.Replace(fmt.Sprintf(sitesBase, names, fmt.Sprintf(

@@ -100,6 +100,7 @@ func levelsOf(t *testing.T, d *daemon, host string, ok func(site, address *level
 // TestLevelsOfHosts: /api/hosts/{host} tells what each level holds back, until when, and because of
 // whom.
 func TestLevelsOfHosts(t *testing.T) {
+	t.Parallel() // it mostly waits
 	d := newLevels(t)
 	levelsOf(t, d, "calm.test", func(site, address *levelView, why string) bool {
 		return site.Name == "calm.test" && site.Backoff == 0 && address.Name == "127.0.0.2" &&
@@ -163,6 +164,7 @@ func untilHas(t *testing.T, what string, ask func() string, texts ...string) {
 
 // TestLevelsElsewhere: the list of hosts, the commands and the metrics tell the levels.
 func TestLevelsElsewhere(t *testing.T) {
+	t.Parallel() // it mostly waits
 	d := newLevels(t)
 	get := func(path string) func() string {
 		return func() string { _, text := d.ask("GET", path, ""); return text }

@@ -14,6 +14,7 @@ import (
 // TestPausesOutliveAKill kills a daemon with an index on disk at different moments. The next one
 // requests no page of a slow site before that may be asked, and its robots.txt not at all.
 func TestPausesOutliveAKill(t *testing.T) {
+	t.Parallel() // it mostly waits
 	const delay = 4 * time.Second
 	for _, c := range []struct {
 		name, robots, answer string

@@ -12,6 +12,7 @@ import (
 
 // TestServeRedis kills one of two daemons with an index in Redis. The other one fetches everything.
 func TestServeRedis(t *testing.T) {
+	t.Parallel() // it mostly waits
 	redis := redistest.Start(t)
 	const docs = 12
 	seeds := ""

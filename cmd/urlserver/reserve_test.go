@@ -73,6 +73,7 @@ lease = "20s"
 
 // TestDaemonsShareHosts runs two daemons with documents of the same hosts, and one Redis.
 func TestDaemonsShareHosts(t *testing.T) {
+	t.Parallel() // it mostly waits
 	redistest.Need(t)
 	redis := redistest.Start(t)
 	s := &seen{t: t, open: map[string]bool{}, next: map[string]time.Time{}, free: map[string]time.Time{},

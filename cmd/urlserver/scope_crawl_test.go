@@ -315,6 +315,7 @@ func scrapyPython(t *testing.T) string {
 // TestSamePagesAsScrapy crawls static mirrors with the reference spider and with Scrapy's
 // CrawlSpider, within the same domains, depth and denied patterns. Both ask the same pages.
 func TestSamePagesAsScrapy(t *testing.T) {
+	t.Parallel() // it mostly waits
 	if testing.Short() {
 		t.Skip("crawls four sites twice")
 	}

@@ -46,6 +46,7 @@ func TestServe(t *testing.T) {
 
 // What was done is sent again.
 func TestServeRefetches(t *testing.T) {
+	t.Parallel() // it mostly waits
 	d := startDaemon(t,
 		settings(t, "[docindex]\nmax_retry = \"1s\"\nrefetch_after = { ok = \"1s\", error = \"8760h\" }"))
 	sp := dialSpider(t, d.spiders)

@@ -148,6 +148,7 @@ func untilDone(t *testing.T, d *daemon, want int) {
 // hour, and one that answers 503 with a Retry-After of an hour. The 30 sites are fetched; the two
 // others are left alone, also after a restart.
 func TestNeighboursOfTroubledSites(t *testing.T) {
+	t.Parallel() // it mostly waits
 	const slow, closed = "slow.test", "closed.test"
 	port := serveSites(t, func(host string) string {
 		if host == slow {
@@ -219,6 +220,7 @@ func slotGroups(t *testing.T, d *daemon) (groups []string) {
 // addresses. Never are more than 20 requests open, or more than 50 a second sent; no site has two
 // open, or more than five a second.
 func TestSharedNetworkOverSockets(t *testing.T) {
+	t.Parallel() // it mostly waits
 	port := serveSites(t, func(string) string { return "" })
 	names := serveNames(t, func(string) string {
 		return netip.AddrFrom4([4]byte{127, 0, 0, byte(2 + rand.IntN(32))}).String()
