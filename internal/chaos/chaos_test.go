@@ -74,6 +74,15 @@ type store struct {
 	fail, mend  func()
 }
 
+// beside lets a test run at the time of others, as most of it waits. With -all there are so many hosts
+// that it runs alone.
+func beside(t *testing.T) {
+	t.Helper()
+	if !*all {
+		t.Parallel()
+	}
+}
+
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	if testing.Short() {

@@ -8,23 +8,37 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 )
 
-// build builds the daemon, the spider and other commands, and returns their folder.
-func build(t *testing.T, others ...string) string {
+var built struct { // by build
+	sync.Once
+	dir string
+	out []byte
+	err error
+}
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	os.RemoveAll(built.dir)
+	os.Exit(status)
+}
+
+// build builds the commands of the project the first time, and returns their folder.
+func build(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir() + "/"
-	args := []string{"build", "-o", dir}
-	for _, name := range append(others, "urlserver", "spider") {
-		args = append(args, "../../cmd/"+name)
+	built.Do(func() {
+		if built.dir, built.err = os.MkdirTemp("", "chaos"); built.err == nil {
+			built.out, built.err = exec.Command("go", "build", "-o", built.dir+"/", "../../cmd/...").CombinedOutput()
+		}
+	})
+	if built.err != nil {
+		t.Fatalf("go build: %v\n%s", built.err, built.out)
 	}
-	if out, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	return dir
+	return built.dir + "/"
 }
 
 // process is a command that runs, dies and runs again.

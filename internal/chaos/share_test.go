@@ -82,6 +82,7 @@ func (w *sharedWeb) fullest(window time.Duration) (most int) {
 // TestSharedNetwork: four daemons crawl the sites of one shared network. The web servers count the
 // requests: never more than the network's cap, and at least nine tenths of it.
 func TestSharedNetwork(t *testing.T) {
+	beside(t)
 	t.Run("redis", func(t *testing.T) {
 		t.Parallel() // it mostly waits
 		redis := redistest.Start(t)
@@ -114,7 +115,7 @@ func newShareRig(t *testing.T, takes time.Duration) *shareRig {
 		t.Skip("takes a minute")
 	}
 	r := &shareRig{late: &stalls{}, rig: &rig{
-		t: t, rnd: rand.New(rand.NewPCG(1, 0)), bin: build(t, "hostreservation"), dir: t.TempDir(),
+		t: t, rnd: rand.New(rand.NewPCG(1, 0)), bin: build(t), dir: t.TempDir(),
 		lease: *leases, penalty: time.Second, janitor: time.Second,
 		site: limits{gap: time.Second, open: 1}, address: limits{gap: time.Second, open: 1},
 	}}

@@ -19,6 +19,7 @@ import (
 // TestRedis stores the reservation in one Redis. It crashes now and then, and its connections break
 // and become slow.
 func TestRedis(t *testing.T) {
+	beside(t)
 	redistest.Need(t)
 	r := newRig(t)
 	redis := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
