@@ -47,15 +47,19 @@ type browser struct {
 	beats   int    // statuses received from the stream
 }
 
-func newBrowser(t *testing.T, base string) *browser {
-	t.Helper()
-	path, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("chromium is not installed: the dashboard is not tried in a browser")
-	}
+// chromium is the browser of all tests. It starts with the first one.
+var chromium struct {
+	once sync.Once
+	ctx  context.Context
+	end  func() error
+	err  error
+}
+
+func startChromium(path string) {
 	dir, err := os.MkdirTemp("", "dashboard")
 	if err != nil {
-		t.Fatal(err)
+		chromium.err = err
+		return
 	}
 	ctx, cancel := chromedp.NewExecAllocator(context.Background(), chromedp.ExecPath(path), chromedp.UserDataDir(dir),
 		chromedp.Flag("headless", true), chromedp.Flag("no-sandbox", true),
@@ -65,19 +69,49 @@ func newBrowser(t *testing.T, base string) *browser {
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
 		chromedp.WSURLReadTimeout(testTimeout))
 	ctx, _ = chromedp.NewContext(ctx) // ends with the one above
-	t.Cleanup(func() {
-		if err := chromedp.Cancel(ctx); err != nil {
-			t.Errorf("close chromium: %v", err)
-		}
+	chromium.ctx, chromium.err = ctx, chromedp.Do(ctx)
+	chromium.end = func() error {
+		err := chromedp.Cancel(ctx)
 		cancel()
 		// Its last processes may still write.
 		for end := time.Now().Add(testTimeout); os.RemoveAll(dir) != nil &&
 			time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		}
+		return err
+	}
+}
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	if chromium.end != nil {
+		if err := chromium.end(); err != nil {
+			fmt.Fprintln(os.Stderr, "close chromium:", err)
+			status = 1
+		}
+	}
+	os.Exit(status)
+}
+
+// newBrowser opens a page in a profile of its own.
+func newBrowser(t *testing.T, base string) *browser {
+	t.Helper()
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skip("chromium is not installed: the dashboard is not tried in a browser")
+	}
+	chromium.once.Do(func() { startChromium(path) })
+	if chromium.err != nil {
+		t.Fatalf("start chromium: %v", chromium.err)
+	}
+	ctx, _ := chromedp.NewContext(chromium.ctx, chromedp.WithNewBrowserContext())
+	t.Cleanup(func() {
+		if err := chromedp.Cancel(ctx); err != nil {
+			t.Errorf("close the page: %v", err)
+		}
 	})
 	b := &browser{t: t, ctx: ctx, base: base}
 	if err := chromedp.Listen(ctx, b.hear); err != nil {
-		t.Fatalf("start chromium: %v", err)
+		t.Fatalf("open a page: %v", err)
 	}
 	call(b, network.Enable, network.EnableParams{})
 	call(b, log.Enable, cdp.Empty{})
