@@ -107,10 +107,15 @@ func TestDashboardWithoutNews(t *testing.T) {
 // mostShift is the largest allowed Cumulative Layout Shift. 0.1 counts as good.
 const mostShift = 0.1
 
-// countShifts makes the next page count its layout shifts.
-const countShifts = `window.shift = 0;
-	new PerformanceObserver((list) => { for (const e of list.getEntries()) if (!e.hadRecentInput) window.shift += e.value; })
-		.observe({type: "layout-shift", buffered: true});`
+// countShifts makes the next page count its layout shifts, and note what moved.
+const countShifts = `window.shift = 0; window.moved = [];
+	const name = (n) => n && (n.id || (n.parentElement ? name(n.parentElement) + " > " : "") + (n.className || n.nodeName));
+	new PerformanceObserver((list) => { for (const e of list.getEntries()) if (!e.hadRecentInput) {
+		window.shift += e.value;
+		for (const s of e.sources) {
+			window.moved.push(e.value.toFixed(3) + " " + name(s.node) + " " + s.previousRect.y + " -> " + s.currentRect.y);
+		}
+	} }).observe({type: "layout-shift", buffered: true});`
 
 // The layout does not shift while the page is filled.
 func TestDashboardStandsStill(t *testing.T) {
@@ -138,7 +143,8 @@ func TestDashboardStandsStill(t *testing.T) {
 		b.until("document.querySelectorAll('#t-hosts tbody tr').length > 1")
 		b.until("document.getElementById('v-statuses-0')")
 		if shift := js[float64](b, "window.shift"); shift > mostShift {
-			t.Errorf("%d pixels wide: %.3f of the page moved by itself; want at most %.1f", c.width, shift, mostShift)
+			t.Errorf("%d pixels wide: %.3f of the page moved by itself; want at most %.1f; what moved:\n%s", c.width,
+				shift, mostShift, strings.Join(js[[]string](b, "window.moved"), "\n"))
 		} else {
 			t.Logf("%d pixels wide: %.3f of the page moved", c.width, shift)
 		}

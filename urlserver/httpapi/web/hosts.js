@@ -68,7 +68,7 @@ export async function refresh() {
 function row(h) {
   const name = make("button", { type: "button", className: "link", onclick: () => explain(h.host) }, h.host);
   const cells = columns.slice(1).map((c) => make("td", { className: (c.left ? "text" : "n") + (c.wide ? " wide-only" : "") }));
-  const tr = make("tr", {}, make("th", { scope: "row", className: "name" }, name), ...cells);
+  const tr = make("tr", {}, make("th", { scope: "row", className: "name", title: h.host }, name), ...cells);
   tr.fill = (now) => columns.slice(1).forEach((c, i) => {
     say(cells[i], c.text(now));
     cells[i].classList.toggle("none", cells[i].textContent === "0");
