@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"urlserver/docindex"
 	"urlserver/docindex/indextest"
@@ -115,5 +116,37 @@ return done({})`}
 	}
 	if n, err := s.Count(t.Context(), nil); err != nil || n.Completed != 23 {
 		t.Errorf("%+v, %v; want all completed", n, err)
+	}
+}
+
+// TestClientsKeepBudgets: a client is given what it may have of a domain, then all others, and then the domain goes on.
+func TestClientsKeepBudgets(t *testing.T) {
+	d := newDaemons(t)
+	s := d.start()
+	s.SetBudget(2)
+	for i := range 20 {
+		putURLs(t, s, "", fmt.Sprintf("http://h%d.a.example/", i))
+	}
+	for i := range 10 {
+		putURLs(t, s, "", fmt.Sprintf("http://b%d.example/", i))
+	}
+	r := docindex.Request{AnyCrawl: true, PerQueue: 1, MaxQueues: 1, Lease: time.Minute}
+	got := ""
+	for range 30 {
+		if err := s.Serve(t.Context(), r, func(h *docindex.Served) error {
+			for i := range h.Len() {
+				if strings.Contains(string(h.At(i).URL), ".a.example") {
+					got += "a"
+				} else {
+					got += "b"
+				}
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := "aa" + strings.Repeat("b", 10) + strings.Repeat("a", 18); got != want {
+		t.Errorf("clients are given %s; want %s", got, want)
 	}
 }
