@@ -11,8 +11,8 @@ import (
 )
 
 // RunCrawls runs the suite for stores that keep crawls. open returns a new, empty store that is
-// usable until the test ends. each is for RunCrawlsTwin.
-func RunCrawls(t *testing.T, each int, open func(t *testing.T) docindex.Store) {
+// usable until the test ends.
+func RunCrawls(t *testing.T, open func(t *testing.T) docindex.Store) {
 	for _, c := range []struct {
 		name string
 		test func(*testing.T, docindex.Store)
@@ -44,7 +44,7 @@ func RunCrawls(t *testing.T, each int, open func(t *testing.T) docindex.Store) {
 			synctest.Test(t, func(t *testing.T) { c.test(t, open(t)) })
 		})
 	}
-	t.Run("random, against recounting", func(t *testing.T) { RunCrawlsTwin(t, open(t), each) })
+	t.Run("random, against recounting", func(t *testing.T) { RunCrawlsTwin(t, open(t)) })
 }
 
 // crawlPut returns the put of a document with the appid app and the spiderid link.
