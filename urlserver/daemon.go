@@ -134,7 +134,7 @@ func New(cfg configs.Config, parts Parts) *Daemon {
 		Exact:       parts.Store != nil,
 		Notes:       parts.Store != nil,
 		Backoffs:    restoredBackoffs(parts),
-		Pauses:      restoredPauses(parts),
+		Pauses:      restoredPauses(parts, d.start),
 		Shared:      parts.Store != nil && cfg.Frontier.Listen != "",
 		Lease:       parts.Reserver.lease(),
 		ClientsLack: clientsLack,

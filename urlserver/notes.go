@@ -1,6 +1,7 @@
 package urlserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"maps"
@@ -25,6 +26,7 @@ const (
 const (
 	noteMemory  = 24 * time.Hour // how long it counts that an address backed off
 	maxBackoffs = 100_000        // addresses that go on with it after a start
+	maxPauses   = 100_000        // hosts that are left alone after a start, those with the longest pauses
 )
 
 const maxNotesWaiting = 100_000 // robots.txt; with more, new ones are not kept
@@ -151,18 +153,30 @@ func restoredBackoffs(parts Parts) (list []hostslots.AddressBackoff) {
 	return slices.Collect(maps.Values(latest))
 }
 
-// restoredPauses returns the hosts that are to be left alone since before the start.
-func restoredPauses(parts Parts) (list []engine.Pause) {
+// restoredPauses returns the hosts that are to be left alone since before the start of a daemon.
+func restoredPauses(parts Parts, start time.Time) (list []engine.Pause) {
 	if parts.Store == nil {
 		return nil
 	}
 	err := parts.Store.EachPause(context.Background(), func(host []byte, left time.Duration) {
-		list = append(list, engine.Pause{Host: string(host), Left: left})
+		list = append(list, engine.Pause{Host: string(host), Until: time.Since(start) + left})
+		if len(list) == 2*maxPauses {
+			list = longestPauses(list)
+		}
 	})
 	if err != nil {
 		parts.Log.Warn().Err(err).Msg("docindex: which hosts were to be left alone is not known")
 	}
-	return list
+	return longestPauses(list)
+}
+
+// longestPauses returns the longest of some pauses, at most maxPauses.
+func longestPauses(list []engine.Pause) []engine.Pause {
+	if len(list) <= maxPauses {
+		return list
+	}
+	slices.SortFunc(list, func(a, b engine.Pause) int { return cmp.Compare(b.Until, a.Until) })
+	return slices.Delete(list, maxPauses, len(list))
 }
 
 // appendBackoff appends the note of an address: the time, its gap and the sites, one a line. An

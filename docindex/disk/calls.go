@@ -145,8 +145,8 @@ func (s *Store) answered(all []docindex.HostAnswer) (b *pebble.Batch, no uint64,
 	for i := range all {
 		_, _, was := s.base.Sched.HostPause(all[i].Host)
 		until := s.base.Sched.Answered(&all[i], now)
-		if _, gap, backoff := s.base.Sched.HostPause(all[i].Host); until > now || backoff != was {
-			s.queues.cold.keepPause(all[i].Host, max(until, now), gap, backoff, s.queues.journal.no+1)
+		if paused, gap, backoff := s.base.Sched.HostPause(all[i].Host); until > now || backoff != was {
+			s.queues.cold.keepPause(all[i].Host, max(until, paused, now), gap, backoff, s.queues.journal.no+1)
 		}
 	}
 	b, err = s.txn.commit()

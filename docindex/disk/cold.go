@@ -97,32 +97,34 @@ func (c *coldQueues) loadAny(no uint32) (id uint32, err error) {
 	if id = c.table.byNumber(no); id != 0 {
 		return id, nil
 	}
-	for crawl := range max(1, c.sched.CrawlBound()) {
-		q, err := c.read(crawl, no)
-		if err != nil {
-			return 0, err
-		}
-		if q != nil {
-			return c.loadRow(no, q, c.table.now())
-		}
+	q, err := c.readRow(numberKey(queueRow, no))
+	for crawl := uint32(0); q == nil && err == nil && crawl < max(1, c.sched.CrawlBound()); crawl++ {
+		q, err = c.readRow(freshKey(nil, crawl, no))
 	}
-	return 0, nil
+	if q == nil || err != nil {
+		return 0, err
+	}
+	return c.loadRow(no, q, c.table.now())
 }
 
 // read returns the row of a cold queue of a crawl, or nil if there is none.
 func (c *coldQueues) read(crawl, no uint32) (*queueRecord, error) {
-	for _, key := range [...][]byte{numberKey(queueRow, no), freshKey(nil, crawl, no)} {
-		row, err := c.db.get(key)
-		if err != nil {
-			return nil, err
-		}
-		if row != nil {
-			q, err := readQueue(row)
-			q.fresh = key[0] == freshRow
-			return &q, err
-		}
+	q, err := c.readRow(numberKey(queueRow, no))
+	if q == nil && err == nil {
+		q, err = c.readRow(freshKey(nil, crawl, no))
 	}
-	return nil, nil
+	return q, err
+}
+
+// readRow returns the row of a queue, or nil if there is none.
+func (c *coldQueues) readRow(key []byte) (*queueRecord, error) {
+	row, err := c.db.get(key)
+	if err != nil || row == nil {
+		return nil, err
+	}
+	q, err := readQueue(row)
+	q.fresh = key[0] == freshRow
+	return &q, err
 }
 
 // loadRow adds a cold queue to those in memory.

@@ -322,9 +322,11 @@ func wantPauses(t *testing.T, s *disk.Store, want map[string]time.Duration) {
 func reopenAnswers(t *testing.T, path string) {
 	s := open(t, path, disk.Batch)
 	putURLs(t, s, urls("http://a.test/1", "http://b.test/1")...)
-	err := s.Answered(t.Context(), []docindex.HostAnswer{{Host: []byte("a.test"), Status: 503, RetryAfter: time.Hour}})
-	if err != nil {
-		t.Fatal(err)
+	for _, answer := range []docindex.HostAnswer{{Status: 503, RetryAfter: time.Hour}, {Status: 200}} {
+		answer.Host = []byte("a.test") // two URLs of it were out
+		if err := s.Answered(t.Context(), []docindex.HostAnswer{answer}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	time.Sleep(time.Hour - time.Millisecond)
 	s = again(t, s, path)

@@ -230,9 +230,9 @@ func (s *Store) pauseLocked(out *docindex.Outcome, url []byte, now int64) {
 		return
 	}
 	until, gap := now+out.Pause.Milliseconds(), out.Gap.Milliseconds()
-	_, _, backoff := s.base.Sched.HostPause(host)
 	s.base.Sched.PauseHost(host, until, gap, now)
-	s.queues.cold.keepPause(host, until, gap, backoff, s.queues.journal.no+1)
+	paused, _, backoff := s.base.Sched.HostPause(host)
+	s.queues.cold.keepPause(host, max(until, paused), gap, backoff, s.queues.journal.no+1)
 }
 
 // Return is [docindex.Returner.Return].

@@ -86,7 +86,7 @@ func (r *run) startEngine() {
 	}
 	for h, until := range r.kept.closed {
 		if until > r.now {
-			o.Pauses = append(o.Pauses, engine.Pause{Host: r.world.hosts[h].name, Left: until - r.now})
+			o.Pauses = append(o.Pauses, engine.Pause{Host: r.world.hosts[h].name, Until: until - r.now})
 		}
 	}
 	r.engine = engine.New(r.sc.Config, o)

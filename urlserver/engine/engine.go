@@ -58,10 +58,10 @@ type Options struct {
 	Crawls bool
 }
 
-// Pause is how long a host is to be left alone.
+// Pause is until when a host is to be left alone: time since the start.
 type Pause struct {
-	Host string
-	Left time.Duration
+	Host  string
+	Until time.Duration
 }
 
 // Out is work for others. The engine's owner takes it out and empties it after each Step.
@@ -170,7 +170,7 @@ func New(cfg configs.Config, opt Options) *Engine {
 	e.apply(cfg)
 	for _, p := range opt.Pauses {
 		group := e.rules.set.Limits([]byte(p.Host), netip.Addr{}).Group
-		e.slots.Host(e.slots.EnsureHost([]byte(p.Host))).RestorePause(group, p.Left)
+		e.slots.Host(e.slots.EnsureHost([]byte(p.Host))).RestorePause(group, p.Until)
 	}
 	return e
 }

@@ -50,7 +50,7 @@ func TestPausesOutliveAStart(t *testing.T) {
 		}
 		if e.Out.Fetches = nil; now == 10*second {
 			x, _ := e.Explain([]byte("slow.test"))
-			if !strings.Contains(x.Why, "left alone so long before the daemon was started") {
+			if !strings.Contains(x.Why, "asked for that before the daemon was started") {
 				t.Errorf("explain of the paused host: %s", x.Why)
 			}
 		}

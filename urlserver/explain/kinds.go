@@ -199,7 +199,7 @@ var words = [kinds]string{
 
 	NotBefore:           "not before {until}: {by}",
 	PaceRetryAfter:      "Retry-After, which came with status 429 or 503 of the site",
-	PaceBeforeStart:     "the site was to be left alone so long before the daemon was started",
+	PaceBeforeStart:     "the site asked for that before the daemon was started",
 	PaceLastFetch:       "politeness.delay_factor, {0} times as long as the last fetch took at the site",
 	PaceBackoff:         "the site is backing off after status 429 or 503, gap {0}",
 	PaceCrawlDelay:      "Crawl-delay of its robots.txt, {0} between two requests to the site",

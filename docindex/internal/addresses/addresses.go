@@ -57,7 +57,7 @@ type pace struct {
 // queue is bound to the paces of a site and of an address or network.
 type queue struct {
 	site, address uint32
-	to            uint32 // where its host is now, while clients have URLs that ask address; 0: there
+	now           [2]uint32 // the site and address of its host now, if others, while clients have URLs; 0: the same
 	raises        bool
 	open          bool // clients have URLs of it, or a call is about to take some
 	waits         bool // it has a turn
@@ -85,10 +85,10 @@ func (t *Table) Bind(id uint32, host []byte, a *docindex.HostAddress, now int64)
 	q := t.queues.At(id)
 	switch {
 	case t.isAt(q, host, a):
-		t.moveTo(q, 0, now)
+		t.moveTo(q, q.site, q.address, now)
 		t.setLimits(q, a)
 	case q.open:
-		t.moveTo(q, t.above(a), now)
+		t.moveTo(q, t.siteOf(host, a), t.above(a), now)
 		return id, true
 	default:
 		before := max(q.notBefore, t.paces.At(q.site).next, t.paces.At(q.address).next)
@@ -116,26 +116,33 @@ const mark = " "
 
 // join binds a queue.
 func (t *Table) join(q *queue, host []byte, a *docindex.HostAddress) {
-	if q.site = t.sites[string(host)]; a.Site != "" {
-		q.site = named(t, t.sites, mark+a.Site, pace{name: mark + a.Site})
-	} else if q.site == 0 {
-		q.site = named(t, t.sites, string(host), pace{name: string(host)})
-	}
-	q.address = t.above(a)
+	q.site, q.address = t.siteOf(host, a), t.above(a)
 	if t.paces.At(q.site).address = 0; a.Network == "" {
 		t.paces.At(q.site).address = q.address
 	}
 	for _, id := range [...]uint32{q.site, q.address} {
 		p := t.paces.At(id)
-		if p.next == 0 {
-			p.next = t.began + a.SitePace.Gap
-		}
 		p.queues++
 		p.slow++
 		t.unused.Remove(id)
 	}
 	t.setLimits(q, a)
 	t.carry(q, q.address)
+}
+
+// siteOf returns the number of the pace of a host's site, which has its limit now.
+func (t *Table) siteOf(host []byte, a *docindex.HostAddress) (id uint32) {
+	if id = t.sites[string(host)]; a.Site != "" {
+		id = named(t, t.sites, mark+a.Site, pace{name: mark + a.Site})
+	} else if id == 0 {
+		id = named(t, t.sites, string(host), pace{name: string(host)})
+	}
+	p := t.paces.At(id)
+	if p.next == 0 {
+		p.next = t.began + a.SitePace.Gap
+	}
+	p.limit = a.SitePace
+	return id
 }
 
 // above returns the number of the pace of an address or of its network, which has its limit now.
@@ -153,32 +160,36 @@ func (t *Table) above(a *docindex.HostAddress) (id uint32) {
 	return id
 }
 
-// moveTo makes a queue that clients have URLs of open at the address where its host is now, too; 0:
-// there only where it is bound. So its URLs count at both until they end.
-func (t *Table) moveTo(q *queue, to uint32, now int64) {
-	if to == q.address {
-		to = 0
-	}
-	if q.to == to {
-		return
-	}
-	if from := q.to; from != 0 {
-		p := t.paces.At(from)
-		p.open--
-		p.tellUse()
-		t.leave(from, now)
-	}
-	if q.to = to; to != 0 {
-		t.carry(q, to)
-		p := t.paces.At(to)
-		p.open++
-		p.queues++
-		t.unused.Remove(to)
-		p.tellUse()
+// moveTo makes a queue that clients have URLs of open at the site and address of its host now, too,
+// where these are others. So its URLs count at all of them until they end.
+func (t *Table) moveTo(q *queue, site, address uint32, now int64) {
+	bound := [...]uint32{q.site, q.address}
+	for i, to := range [...]uint32{site, address} {
+		if to == bound[i] {
+			to = 0
+		}
+		from := q.now[i]
+		if from == to {
+			continue
+		}
+		if q.now[i] = to; from != 0 {
+			p := t.paces.At(from)
+			p.open--
+			p.tellUse()
+			t.leave(from, now)
+		}
+		if to != 0 {
+			t.carry(q, to)
+			p := t.paces.At(to)
+			p.open++
+			p.queues++
+			t.unused.Remove(to)
+			p.tellUse()
+		}
 	}
 }
 
-// carry makes the last request to the site of a queue count at an address where its host has come.
+// carry makes the last request to the site of a queue count where its host has come.
 func (t *Table) carry(q *queue, to uint32) {
 	p := t.paces.At(to)
 	p.next = max(p.next, t.paces.At(q.site).last+max(p.now().Gap, p.backoff))
@@ -397,7 +408,10 @@ func (t *Table) Reopen(id uint32) {
 
 // Gave counts a URL that was handed out. Gaps count from at.
 func (t *Table) Gave(id uint32, at int64) {
-	for _, p := range t.both(t.queues.At(id)) {
+	for _, p := range t.counting(id) {
+		if p == nil {
+			continue
+		}
 		p.last = max(p.last, at)
 		p.next = max(p.next, at) + max(p.now().Gap, p.backoff)
 		if p.use != nil {
@@ -408,10 +422,24 @@ func (t *Table) Gave(id uint32, at int64) {
 
 // Left makes the gaps after the URL that Gave counted last count from at, when it leaves.
 func (t *Table) Left(id uint32, at int64) {
-	for _, p := range t.both(t.queues.At(id)) {
-		p.last = max(p.last, at)
-		p.next = max(p.next, at+max(p.now().Gap, p.backoff))
+	for _, p := range t.counting(id) {
+		if p != nil {
+			p.last = max(p.last, at)
+			p.next = max(p.next, at+max(p.now().Gap, p.backoff))
+		}
 	}
+}
+
+// counting returns the paces at which the requests to a queue count: those that bind it, and those
+// of its host now, if these are others.
+func (t *Table) counting(id uint32) (all [4]*pace) {
+	q := t.queues.At(id)
+	for i, of := range [...]uint32{q.site, q.address, q.now[0], q.now[1]} {
+		if of != 0 {
+			all[i] = t.paces.At(of)
+		}
+	}
+	return all
 }
 
 // Return says that clients have no URL of a queue any more.
@@ -425,7 +453,7 @@ func (t *Table) Return(id uint32) {
 		p.open--
 		p.tellUse()
 	}
-	t.moveTo(q, 0, 0)
+	t.moveTo(q, q.site, q.address, 0)
 }
 
 // IsOpen reports whether clients have URLs of a queue, or a call is about to take some.
@@ -543,5 +571,5 @@ func (t *Table) Bytes() int64 {
 // Of a record, in bytes; a pace with its name and its places in maps.
 const (
 	paceBytes  = 228
-	queueBytes = 32
+	queueBytes = 40
 )

@@ -168,3 +168,31 @@ func TestOpenAtBoth(t *testing.T) {
 		}
 	}
 }
+
+// TestOpenAtBothSites: while clients have a URL of a host that has come into another site, it counts as
+// open at both, also what is given out meanwhile.
+func TestOpenAtBothSites(t *testing.T) {
+	one, many := docindex.Pace{Gap: 1000, Open: 1}, docindex.Pace{Gap: 1, Open: 9}
+	from := docindex.HostAddress{Addr: netip.MustParseAddr("192.0.2.1"), SitePace: one, AddressPace: many}
+	to, other := from, from
+	to.Site, other.Site = "g", "g"
+	other.Addr = netip.MustParseAddr("192.0.2.2")
+	now, table := int64(1_000_000), addresses.New(0)
+	a, _ := table.Bind(0, []byte("a.test"), &from, now)
+	b, _ := table.Bind(0, []byte("b.test"), &other, now)
+	if !table.Take(a, now) {
+		t.Fatal("a.test may not be taken")
+	}
+	table.Gave(a, now)
+	if _, moving := table.Bind(a, []byte("a.test"), &to, now); !moving {
+		t.Fatal("a.test changes its site while clients have a URL of it")
+	}
+	if at := table.MayFrom(b, now+5000); at <= now+5000 {
+		t.Errorf("b.test may be taken at %d while a.test is open", at)
+	}
+	table.Left(a, now+6000)
+	table.Return(a)
+	if table.Take(b, now+6500) || !table.Take(b, now+7000) {
+		t.Error("the gap of b.test does not begin when a.test's last URL has left")
+	}
+}
