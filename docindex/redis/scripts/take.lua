@@ -7,6 +7,7 @@ local taken = {}
 
 local function takeFrom(q, most, rests)
   local out, pages = { '' }, branches.pages(q)
+  if q.i and branches.most > 0 then most = max(0, min(most, branches.most - q.o[SLOTS] - q.o[LENT])) end
   for _, hash in ipairs(dueOf(q, most)) do
     if when(q, SLOTS) > now then break end
     local doc, n = document(q, hash), #out
