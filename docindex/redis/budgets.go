@@ -133,12 +133,15 @@ func (b *budgets) charge(crawl, domain string, pages uint32) (had bool) {
 	return b.pages > 0 && d.Used >= b.pages
 }
 
-// end ends the round of a domain that has had its budget. It reports whether the domain is to be set
-// aside, and whether Redis is to be told.
+// end ends the round of a domain that has had its budget, unless another call has ended it meanwhile.
+// It reports whether the domain is to be set aside, and whether Redis is to be told.
 func (b *budgets) end(crawl, domain string, withWork uint64, now int64) (aside, tell bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c, d := b.ofLocked(crawl, domain)
+	if b.pages == 0 || d.over.Next > 0 || d.Used < b.pages {
+		return false, false
+	}
 	c.withWork = withWork
 	wait := d.End(c.pages, uint64(b.pages), withWork, d.over.Round)
 	if wait > 0 {
@@ -327,23 +330,29 @@ type handed struct {
 	pages         uint32 // that it counts as
 }
 
-// charge counts pages that were handed out, in their order.
-func (s *Store) charge(ctx context.Context, pages []handed) error {
+// charge counts pages that were handed out, in their order. They are out, so an error is only logged: a
+// round that could not be ended goes on until the domain's next page.
+func (s *Store) charge(ctx context.Context, pages []handed) {
+	var err error
 	for _, p := range pages {
-		if !s.budgets.charge(p.crawl, p.domain, p.pages) {
-			continue
-		}
-		n, err := s.domainsWithWork(ctx, p.crawl)
-		if err != nil {
-			return err // its round goes on until it can be ended
-		}
-		if aside, tell := s.budgets.end(p.crawl, p.domain, n, s.nowMS()); tell {
-			if _, err := s.everywhere(ctx, asideScript, flag(aside), p.crawl, p.domain); err != nil {
-				return err
-			}
+		if s.budgets.charge(p.crawl, p.domain, p.pages) && err == nil {
+			err = s.endRound(ctx, p.crawl, p.domain)
 		}
 	}
-	return nil
+	if err != nil && ctx.Err() == nil {
+		s.cfg.Log.Warn().Err(err).Msg("the round of a domain that has had its budget goes on")
+	}
+}
+
+func (s *Store) endRound(ctx context.Context, crawl, domain string) error {
+	n, err := s.domainsWithWork(ctx, crawl)
+	if err != nil {
+		return err
+	}
+	if aside, tell := s.budgets.end(crawl, domain, n, s.nowMS()); tell {
+		_, err = s.everywhere(ctx, asideScript, flag(aside), crawl, domain)
+	}
+	return err
 }
 
 // setAside sets queues aside whose domains wait here, and are set aside no more: another daemon has

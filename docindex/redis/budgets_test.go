@@ -150,3 +150,45 @@ func TestClientsKeepBudgets(t *testing.T) {
 		t.Errorf("clients are given %s; want %s", got, want)
 	}
 }
+
+// TestRoundEndsOnce: two calls that see at one time that a domain has had its budget end its round once.
+func TestRoundEndsOnce(t *testing.T) {
+	for _, withWork := range []uint64{1, 10} {
+		var b budgets
+		b.set(2)
+		for i, had := range []bool{false, true, true} {
+			if b.charge("", "a.example", 1) != had {
+				t.Errorf("page %d: had its budget: %v; want %v", i, !had, had)
+			}
+		}
+		aside, tell := b.end("", "a.example", withWork, 0)
+		if overran := withWork > 1; aside != overran || tell != overran {
+			t.Errorf("with %d domains it is set aside: %v, %v; want %v", withWork, aside, tell, overran)
+		}
+		before, _, _ := b.round("", "a.example")
+		if aside, tell := b.end("", "a.example", 10, 0); aside || tell {
+			t.Errorf("with %d domains the second call sets it aside, %v, %v", withWork, aside, tell)
+		}
+		if after, _, _ := b.round("", "a.example"); after != before {
+			t.Errorf("with %d domains the second call leaves %+v; want %+v", withWork, after, before)
+		}
+	}
+}
+
+// TestServedWithoutRound: URLs that Redis has leased are given although the domains with work cannot be counted.
+func TestServedWithoutRound(t *testing.T) {
+	d := newDaemons(t)
+	s := d.start()
+	s.SetBudget(2)
+	putURLs(t, s, "", "http://h0.a.example/", "http://h1.a.example/", "http://b.example/")
+	putURLs(t, s, "mixed", "http://c.example/1", "http://c.example/2")
+	c := reach(t, s)
+	if err := c.Do(t.Context(), c.B().Arbitrary("ACL", "SETUSER", "default", "-hkeys").Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.domainsWithWork(t.Context(), ""); err == nil {
+		t.Fatal("the domains with work are counted")
+	}
+	want(t, "the client is given", call(t, s), "http://b.example/", "http://c.example/1", "http://c.example/2",
+		"http://h0.a.example/", "http://h1.a.example/")
+}

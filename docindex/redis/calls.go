@@ -218,7 +218,8 @@ func (s *Store) serveSome(ctx context.Context, v *serving, queues []entry, most 
 			got[i]++
 		}
 	}
-	return got, errors.Join(err, s.charge(ctx, pages))
+	s.charge(ctx, pages)
+	return got, err
 }
 
 // serveMultiHost serves a queue whose URLs are on different hosts.
@@ -238,7 +239,7 @@ func (s *Store) serveMultiHost(ctx context.Context, v *serving, q entry, give fu
 			v.out.Add([]byte(d.url), []byte(q.key), q.crawl, d.packed)
 			pages = append(pages, handed{q.crawl, q.domain, d.pages})
 		}
-		err = errors.Join(err, s.charge(ctx, pages))
+		s.charge(ctx, pages)
 		if len(docs) > 0 && err == nil {
 			gave = true
 			err = give(&v.out)

@@ -3,7 +3,6 @@ package redis
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -244,7 +243,8 @@ func (s *Store) takeAll(ctx context.Context, queues []entry, t *taking) (got int
 			}
 		}
 	}
-	return got, errors.Join(err, s.charge(ctx, pages))
+	s.charge(ctx, pages)
+	return got, err
 }
 
 // takePlain takes documents from queues whose URLs are on one host.
