@@ -68,7 +68,7 @@ var (
 )
 
 func read(name string) *script {
-	text := shared() + "return (function()\n" + file(name) + "end)()\n" // each function may have 200 locals
+	text := shared() + "return (function()\n" + file(name) + "end)()\n" // a Lua function may have 200 locals
 	sum := sha1.Sum([]byte(text))                                       // Redis' name of the script
 	return &script{text: text, sha: hex.EncodeToString(sum[:])}
 }

@@ -2,7 +2,7 @@
 -- A scheduled document in branch NO has NO / SCALE as its due time, which is
 -- its score in the order of its queue: it is due at any time, and no document outside the branches has such a score. A
 -- queue with a table has the number of its branches in q.i.
-local function defineBranches() -- each function may have 200 locals
+local function defineBranches() -- a Lua function may have 200 locals
   local MOST, ENOUGH, SCALE = 1000, 4, 2048
   local USUAL, DEARER, DEAREST, PATTERN = 4, 2, 8, 2
   local HASH, PATH, KIND, TRAPS, DEAR, FIRST, SAME, START, HAS = 1, 2, 3, 4, 5, 6, 7, 8, 9 -- of a branch
