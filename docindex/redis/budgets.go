@@ -3,7 +3,6 @@ package redis
 import (
 	"cmp"
 	"context"
-	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -25,7 +24,8 @@ type budgets struct {
 	pages  uint32     // of a round; 0: any number
 	crawls map[string]*crawlShare
 
-	sweepAt int // crawls known when those are forgotten of which no domain can have had its budget
+	domains int // known, of all crawls
+	sweepAt int // domains known when those that need not be known are forgotten
 }
 
 // crawlShare is what a crawl has handed out.
@@ -34,7 +34,6 @@ type crawlShare struct {
 	outOfTurn uint64 // pages that went out of turn since the last one in turn
 	withWork  uint64 // domains that had work when that was asked for last
 	domains   map[string]*domainShare
-	sweepAt   int // domains known when those that need not be known are forgotten
 }
 
 type domainShare struct {
@@ -43,56 +42,65 @@ type domainShare struct {
 	aside bool // Redis was told to set it aside
 }
 
-const (
-	sweepDomains = 1 << 16
-	sweepCrawls  = 1 << 14
-)
+// site is a registered domain of a crawl.
+type site struct{ crawl, domain string }
+
+const sweepDomains = 1 << 16
 
 // siteOfKey returns the registered domain of a queue with a key.
 func siteOfKey(key string) string { return cmp.Or(weburl.Domain(key), key) } // "." has none
 
+// ofLocked returns what a crawl and a domain of it have had. Without a budget it notes nothing.
 func (b *budgets) ofLocked(crawl, name string) (*crawlShare, *domainShare) {
+	if c := b.crawls[crawl]; c != nil && c.domains[name] != nil {
+		return c, c.domains[name]
+	}
+	if b.pages == 0 {
+		return &crawlShare{}, &domainShare{}
+	}
+	if b.domains >= max(b.sweepAt, sweepDomains) {
+		b.sweepLocked()
+	}
 	c := b.crawls[crawl]
 	if c == nil {
-		c = &crawlShare{domains: map[string]*domainShare{}, sweepAt: sweepDomains}
-		if len(b.crawls) >= max(b.sweepAt, sweepCrawls) {
-			maps.DeleteFunc(b.crawls, func(_ string, c *crawlShare) bool { return c.pages < uint64(b.pages) })
-			b.sweepAt = 2 * len(b.crawls)
-		}
+		c = &crawlShare{domains: map[string]*domainShare{}}
 		if b.crawls == nil {
 			b.crawls = map[string]*crawlShare{}
 		}
 		b.crawls[crawl] = c
 	}
-	d := c.domains[name]
-	if d == nil {
-		if len(c.domains) >= c.sweepAt {
-			c.sweep(b.pages)
-		}
-		d = &domainShare{}
-		d.Begin(c.pages)
-		c.domains[name] = d
-	}
+	d := &domainShare{}
+	d.Begin(c.pages)
+	c.domains[name] = d
+	b.domains++
 	return c, d
 }
 
-// sweep forgets domains that have not had half of their budget, and overrun none.
-func (c *crawlShare) sweep(budget uint32) {
-	for name, d := range c.domains {
-		if d.over.Round == 0 && d.over.Next == 0 && !d.aside && d.Used < (budget+1)/2 {
-			delete(c.domains, name)
+// sweepLocked forgets domains that have not had half of their budget, and overrun none, and crawls of
+// which nothing is left then.
+func (b *budgets) sweepLocked() {
+	b.domains = 0
+	for crawl, c := range b.crawls {
+		for name, d := range c.domains {
+			if d.over.Round == 0 && d.over.Next == 0 && !d.aside && d.Used < (b.pages+1)/2 {
+				delete(c.domains, name)
+			}
 		}
+		if len(c.domains) == 0 {
+			delete(b.crawls, crawl)
+		}
+		b.domains += len(c.domains)
 	}
-	c.sweepAt = max(sweepDomains, 2*len(c.domains))
+	b.sweepAt = 2 * b.domains
 }
 
 // left returns how many pages a domain has to wait for; 0: it does not wait.
 func (c *crawlShare) left(d *domainShare) uint64 { return max(d.over.Next, c.pages) - c.pages }
 
 // known notes a domain of which a URL is put.
-func (b *budgets) known(crawl, domain string) {
+func (b *budgets) known(of site) {
 	b.mu.Lock()
-	b.ofLocked(crawl, domain)
+	b.ofLocked(of.crawl, of.domain)
 	b.mu.Unlock()
 }
 
@@ -100,7 +108,10 @@ func (b *budgets) set(pages uint32) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	was := b.pages
-	if b.pages = pages; pages == was || was == 0 {
+	if b.pages = pages; pages == 0 {
+		b.crawls, b.domains, b.sweepAt = nil, 0, 0
+	}
+	if pages == was {
 		return
 	}
 	for _, c := range b.crawls {
@@ -115,6 +126,9 @@ func (b *budgets) set(pages uint32) {
 func (b *budgets) charge(crawl, domain string, pages uint32) (had bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.pages == 0 {
+		return false
+	}
 	c, d := b.ofLocked(crawl, domain)
 	waits := d.over.Next > 0
 	if waits && d.over.IsOver(c.pages) {
@@ -130,7 +144,7 @@ func (b *budgets) charge(crawl, domain string, pages uint32) (had bool) {
 	}
 	c.outOfTurn = 0
 	d.Used += pages
-	return b.pages > 0 && d.Used >= b.pages
+	return d.Used >= b.pages
 }
 
 // end ends the round of a domain that has had its budget, unless another call has ended it meanwhile.
@@ -176,31 +190,31 @@ func (b *budgets) round(crawl, domain string) (as queuesched.Overrun, since int6
 func (b *budgets) plan(list []entry, limit int, t *taking) (plan []entry) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var late []entry
-	of := make(map[*domainShare]int, len(list))
+	var waiting []entry
+	room := make(map[site]int, len(list))
 	for i := range list {
 		e := &list[i]
 		if c, d := b.ofLocked(e.crawl, e.domain); c.left(d) > 0 {
-			late = append(late, *e)
+			waiting = append(waiting, *e)
 		} else {
 			t.inTurn[e.crawl] = true
 			if len(plan) < limit {
 				plan = append(plan, *e)
-				of[d] = b.roomLocked(d)
+				room[e.site()] = b.roomLocked(d)
 			}
 		}
 	}
 	some, each := plan[:0], limit/max(1, len(plan))
 	for _, e := range plan {
-		_, d := b.ofLocked(e.crawl, e.domain)
-		if e.most = min(each, of[d], max(1, e.can)); e.most > 0 {
-			of[d] -= e.most
+		of := e.site()
+		if e.most = min(each, room[of], max(1, e.can)); e.most > 0 {
+			room[of] -= e.most
 			limit -= e.most
 			some = append(some, e)
 		}
 	}
-	late = slices.DeleteFunc(late, func(e entry) bool { return t.inTurn[e.crawl] || t.more[e.crawl] })
-	return append(some, b.nearestLocked(late, limit)...)
+	waiting = slices.DeleteFunc(waiting, func(e entry) bool { return t.inTurn[e.crawl] || t.more[e.crawl] })
+	return append(some, b.nearestLocked(waiting, limit)...)
 }
 
 // sort puts the queues of domains that wait behind all others, the one whose round is nearest first.
@@ -229,23 +243,24 @@ func boolean(is bool) int {
 func (b *budgets) portion(list []entry) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	of := map[*domainShare]int{}
+	rooms := map[site]int{}
 	for i := range list {
-		c, d := b.ofLocked(list[i].crawl, list[i].domain)
-		room, known := of[d]
+		of := list[i].site()
+		c, d := b.ofLocked(of.crawl, of.domain)
+		room, known := rooms[of]
 		if !known {
 			room = b.roomLocked(d)
 		}
 		if i > 0 && (room <= 0 || c.left(d) > 0) {
 			return i
 		}
-		of[d] = room - list[i].can
+		rooms[of] = room - list[i].can
 	}
 	return len(list)
 }
 
-// strangers returns the queues of domains that wait that are in the ring of all.
-func (b *budgets) strangers(list []entry) (some []entry) {
+// notSetAside returns the queues of domains that wait that are in the ring of all.
+func (b *budgets) notSetAside(list []entry) (some []entry) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i := range list {
@@ -280,8 +295,8 @@ func (b *budgets) roomLocked(d *domainShare) int {
 	return int(b.pages - d.Used)
 }
 
-// waiting is a domain that waits, with its queues that may be served.
-type waiting struct {
+// waitingDomain is a domain that waits, with its queues that may be served.
+type waitingDomain struct {
 	c      *crawlShare
 	d      *domainShare
 	queues []entry
@@ -290,14 +305,14 @@ type waiting struct {
 
 // nearestLocked returns the queues of domains that wait that go on out of turn, a page of each. It ends
 // where it is the turn of a domain of which it knows no other queue, or which waits no more.
-func (b *budgets) nearestLocked(late []entry, limit int) (plan []entry) {
-	var all []*waiting
-	of := map[*domainShare]*waiting{}
-	for _, e := range late {
+func (b *budgets) nearestLocked(waiting []entry, limit int) (plan []entry) {
+	var all []*waitingDomain
+	of := map[*domainShare]*waitingDomain{}
+	for _, e := range waiting {
 		c, d := b.ofLocked(e.crawl, e.domain)
 		w := of[d]
 		if w == nil {
-			w = &waiting{c: c, d: d}
+			w = &waitingDomain{c: c, d: d}
 			of[d], all = w, append(all, w)
 		}
 		w.queues = append(w.queues, e)
@@ -359,7 +374,7 @@ func (s *Store) endRound(ctx context.Context, crawl, domain string) error {
 // ended that, or they are from before there were budgets.
 func (s *Store) setAside(ctx context.Context, list []entry) (some bool, err error) {
 	var ops []op
-	for _, e := range s.budgets.strangers(list) {
+	for _, e := range s.budgets.notSetAside(list) {
 		ops = append(ops, op{e.shard, asideScript, []string{flag(true), e.crawl, e.domain, e.queue}})
 	}
 	if len(ops) == 0 {

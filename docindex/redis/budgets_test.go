@@ -192,3 +192,50 @@ func TestServedWithoutRound(t *testing.T) {
 	want(t, "the client is given", call(t, s), "http://b.example/", "http://c.example/1", "http://c.example/2",
 		"http://h0.a.example/", "http://h1.a.example/")
 }
+
+// TestSweep: domains of which nothing need be known are forgotten, of all crawls together. That takes no queue out of an
+// answer.
+func TestSweep(t *testing.T) {
+	var b budgets
+	b.set(10)
+	list := []entry{{crawl: "a", domain: "known.example", can: 1}, {crawl: "a", domain: "new.example", can: 1}}
+	b.ofLocked("a", "known.example")
+	for i := range sweepDomains - 1 {
+		b.ofLocked(fmt.Sprint(i%1000), fmt.Sprint(i))
+	}
+	plan := b.plan(list, 2, &taking{inTurn: map[string]bool{}, more: map[string]bool{}})
+	if len(plan) != 2 {
+		t.Errorf("%d queues are planned; want both", len(plan))
+	}
+	if n := len(b.crawls); n != 1 {
+		t.Errorf("%d crawls are known; want one", n)
+	}
+}
+
+// TestNothingNotedWithoutBudget: without a budget nothing is known of domains.
+func TestNothingNotedWithoutBudget(t *testing.T) {
+	d := newDaemons(t)
+	s := d.start()
+	put(t, s, 10)
+	end(t, s, take(t, s))
+	if n := len(s.budgets.crawls); n != 0 {
+		t.Errorf("%d crawls are known; want none", n)
+	}
+	s.SetBudget(1)
+	var p docindex.Puts
+	for _, crawl := range []string{"one", "two"} {
+		if err := p.Add(docindex.Put{URL: []byte("http://a.example/"), Crawl: []byte(crawl)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Put(t.Context(), &p); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(s.budgets.crawls); n != 2 {
+		t.Errorf("%d crawls are known; want two", n)
+	}
+	s.SetBudget(0)
+	if n := len(s.budgets.crawls); n != 0 {
+		t.Errorf("%d crawls are known without a budget; want none", n)
+	}
+}

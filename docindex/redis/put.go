@@ -108,7 +108,7 @@ func (s *Store) putThese(ctx context.Context, b *putting, these []int) (again []
 	var at [shards][]int
 	first := s.places(placesOfOne * len(these))
 	var links shapes.Links
-	site, siteOf := "", ""
+	var last lastSite
 	for n, i := range these {
 		put, host := b.at(i)
 		key, identity := keyOf(&put, host), identityOf(&put)
@@ -130,11 +130,7 @@ func (s *Store) putThese(ctx context.Context, b *putting, these []int) (again []
 		if put.NoExpiry && put.Due != docindex.Never && member[2] == "0" {
 			member[2] = "-1"
 		}
-		if key != siteOf || n == 0 {
-			site, siteOf = siteOfKey(key), key
-			s.budgets.known(string(put.Crawl), site)
-		}
-		args[shard] = append(append(args[shard], member...), links.Text(&put, host), site)
+		args[shard] = append(append(args[shard], member...), links.Text(&put, host), last.of(s, string(put.Crawl), key))
 	}
 	answers, err := s.all(ctx, opsOf(putScript, args[:],
 		func(shard int) []string { return []string{decimal(int64(len(at[shard])))} }))
@@ -163,6 +159,21 @@ func (s *Store) putThese(ctx context.Context, b *putting, these []int) (again []
 		}
 	}
 	return again, errors.Join(err, s.reassignDocIDs(ctx, renamed), s.releaseDocIDs(ctx, spare))
+}
+
+// lastSite is the domain of the URL before, which often is that of the next.
+type lastSite struct {
+	site
+	key string
+}
+
+// of returns the domain of a URL, and notes that it is known.
+func (l *lastSite) of(s *Store, crawl, key string) string {
+	if l.domain == "" || l.crawl != crawl || l.key != key {
+		*l = lastSite{site{crawl, siteOfKey(key)}, key}
+		s.budgets.known(l.site)
+	}
+	return l.domain
 }
 
 // own adds the document's owner to the metadata of an update. says is the script's answer: 'c' and

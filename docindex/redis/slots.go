@@ -77,6 +77,8 @@ type entry struct {
 	taken      bool   // a call has opened it at its address
 }
 
+func (e *entry) site() site { return site{e.crawl, e.domain} }
+
 // doc is a document that was handed out.
 type doc struct {
 	hash, id, url string
