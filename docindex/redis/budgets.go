@@ -38,8 +38,7 @@ type crawlShare struct {
 
 type domainShare struct {
 	rounds.Domain
-	over  rounds.Overrun
-	aside bool // Redis was told to set it aside
+	over rounds.Overrun
 }
 
 // site is a registered domain of a crawl.
@@ -82,7 +81,7 @@ func (b *budgets) sweepLocked() {
 	b.domains = 0
 	for crawl, c := range b.crawls {
 		for name, d := range c.domains {
-			if d.over.Round == 0 && d.over.Next == 0 && !d.aside && d.Used < (b.pages+1)/2 {
+			if d.over.Round == 0 && d.over.Next == 0 && d.Used < (b.pages+1)/2 {
 				delete(c.domains, name)
 			}
 		}
@@ -148,7 +147,8 @@ func (b *budgets) charge(crawl, domain string, pages uint32) (had bool) {
 }
 
 // end ends the round of a domain that has had its budget, unless another call has ended it meanwhile.
-// It reports whether the domain is to be set aside, and whether Redis is to be told.
+// It reports whether the domain is to be set aside, and whether Redis is to be told. If Redis does not
+// hear it, setAside tells it, or the time ends for which the domain is set aside.
 func (b *budgets) end(crawl, domain string, withWork uint64, now int64) (aside, tell bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -157,6 +157,7 @@ func (b *budgets) end(crawl, domain string, withWork uint64, now int64) (aside, 
 		return false, false
 	}
 	c.withWork = withWork
+	was := d.over.Round > 0
 	wait := d.End(c.pages, uint64(b.pages), withWork, d.over.Round)
 	if wait > 0 {
 		d.over.Waits(c.pages, wait, now)
@@ -165,9 +166,7 @@ func (b *budgets) end(crawl, domain string, withWork uint64, now int64) (aside, 
 		d.over.Round -= min(d.over.Round, 1)
 	}
 	aside = d.over.Round > 0
-	tell = aside != d.aside
-	d.aside = aside
-	return aside, tell
+	return aside, aside != was
 }
 
 // round returns how a domain stands, when it overran, and whether it stands otherwise than others.
@@ -259,14 +258,28 @@ func (b *budgets) portion(list []entry) int {
 	return len(list)
 }
 
-// notSetAside returns the queues of domains that wait that are in the ring of all.
+// notSetAside returns the queues of domains that wait that are in the ring of all, and one of each
+// domain in a shard that stays aside and is so for less than half of the time.
 func (b *budgets) notSetAside(list []entry) (some []entry) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	type ofShard struct {
+		site
+		shard int
+	}
+	renewed := map[ofShard]bool{}
 	for i := range list {
-		if c, d := b.ofLocked(list[i].crawl, list[i].domain); c.left(d) > 0 && !list[i].aside {
-			some = append(some, list[i])
+		e := &list[i]
+		c, d := b.ofLocked(e.crawl, e.domain)
+		in := ofShard{e.site(), e.shard}
+		switch {
+		case e.aside == asideEnds && d.over.Round > 0 && !renewed[in]:
+			renewed[in] = true
+		case e.aside == notAside && c.left(d) > 0:
+		default:
+			continue
 		}
+		some = append(some, *e)
 	}
 	return some
 }
@@ -370,18 +383,19 @@ func (s *Store) endRound(ctx context.Context, crawl, domain string) error {
 	return err
 }
 
-// setAside sets queues aside whose domains wait here, and are set aside no more: another daemon has
-// ended that, or they are from before there were budgets.
-func (s *Store) setAside(ctx context.Context, list []entry) (some bool, err error) {
+// setAside sets queues aside whose domains wait here, and are set aside no more, or not for long:
+// another daemon has ended that, or they are from before there were budgets. It reports whether it has
+// moved some.
+func (s *Store) setAside(ctx context.Context, list []entry) (moved bool, err error) {
 	var ops []op
 	for _, e := range s.budgets.notSetAside(list) {
 		ops = append(ops, op{e.shard, asideScript, []string{flag(true), e.crawl, e.domain, e.queue}})
+		moved = moved || e.aside == notAside
 	}
-	if len(ops) == 0 {
-		return false, nil
+	if len(ops) > 0 {
+		_, err = s.unbroken(ctx, ops)
 	}
-	_, err = s.unbroken(ctx, ops)
-	return true, err
+	return moved, err
 }
 
 // domainsWithWork returns how many registered domains of a crawl have documents scheduled or in

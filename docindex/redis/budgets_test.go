@@ -239,3 +239,93 @@ func TestNothingNotedWithoutBudget(t *testing.T) {
 		t.Errorf("%d crawls are known without a budget; want none", n)
 	}
 }
+
+// asideTime is how long a domain is set aside that no daemon sees: LEASE in core.lua.
+const asideTime = 10 * time.Minute
+
+// overrun puts 300 URLs of a domain and 3 others, and has a store hand out some, so that the domain waits.
+func overrun(t *testing.T, s *Store) {
+	t.Helper()
+	s.SetBudget(2)
+	var all []string
+	for i := range 300 {
+		all = append(all, fmt.Sprintf("http://h%d.a.example/", i))
+	}
+	for i := range 3 {
+		all = append(all, fmt.Sprintf("http://b%d.example/", i))
+	}
+	putURLs(t, s, "", all...)
+	end(t, s, take(t, s))
+	r := docindex.Request{AnyCrawl: true, PerQueue: 1, MaxQueues: 1, Lease: time.Minute}
+	if err := s.Serve(t.Context(), r, func(*docindex.Served) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	checkAside(t, s, 5)
+}
+
+// checkAside looks how many keys each shard has of domains that are set aside.
+func checkAside(t *testing.T, s *Store, want int64) {
+	t.Helper()
+	c := reach(t, s)
+	for _, base := range s.bases {
+		n, err := c.Do(t.Context(), c.B().Exists().Key(base+":i", base+":i1", base+":i2", base+":i1:0:a.example",
+			base+":i2:0:a.example").Build()).ToInt64()
+		if n != want || err != nil {
+			t.Fatalf("%s has %d keys of a domain that is set aside, %v; want %d", base, n, err, want)
+		}
+	}
+}
+
+// TestAsideEnds: when the daemon is no more that set a domain aside, or has no budget any more, the domain's URLs take
+// turns with others again.
+func TestAsideEnds(t *testing.T) {
+	for _, how := range []string{"replaced", "died", "no budget"} {
+		d := newDaemons(t)
+		s := d.start()
+		overrun(t, s)
+		if how == "no budget" {
+			s.SetBudget(0)
+		} else {
+			if how == "replaced" {
+				s.Close()
+			}
+			s = d.start()
+		}
+		d.pass(time.Second) // places follow the time
+		var others []string
+		for i := range 100 {
+			others = append(others, fmt.Sprintf("http://c%d.example/", i))
+		}
+		putURLs(t, s, "", others...)
+		d.pass(asideTime)
+		s.sweep(t.Context())
+		checkAside(t, s, 0)
+		var b docindex.Batch
+		if err := s.Candidates(t.Context(), 200, nil, &b); err != nil {
+			t.Fatal(err)
+		}
+		for i := range b.Len() {
+			if url := string(b.At(i).URL); !strings.Contains(url, ".a.example") {
+				t.Fatalf("%s: %d of %d are before %s; want all of the domain that was put first", how, i, b.Len(), url)
+			}
+		}
+		if b.Len() != 200 {
+			t.Errorf("%s: %d are handed out; want 200", how, b.Len())
+		}
+	}
+}
+
+// TestAsideStays: a domain stays set aside while it waits at a daemon.
+func TestAsideStays(t *testing.T) {
+	d := newDaemons(t)
+	s := d.start()
+	overrun(t, s)
+	other := d.start()
+	for i := range 4 {
+		putURLs(t, s, "", fmt.Sprintf("http://n%d.example/", i))
+		d.pass(asideTime*2/3 - time.Second)
+		end(t, s, take(t, s))
+		other.sweep(t.Context())
+		checkAside(t, s, 5)
+	}
+}

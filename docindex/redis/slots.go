@@ -70,12 +70,18 @@ type entry struct {
 	can        int  // most URLs that it may hand out
 	key, crawl string
 	domain     string // of the key
-	aside      bool   // the domain's queues are set aside
+	aside      int64  // notAside, asideEnds, or else the domain is set aside
 	most       int    // URLs that it is to hand out
 	rests      bool   // it rests after a dear page
 	begun      bool   // the call has handed out a portion of it, and continues
 	taken      bool   // a call has opened it at its address
 }
+
+// What the scripts peek and ready tell of a queue.
+const (
+	notAside  = 0 // it is in the ring of all
+	asideEnds = 2 // its domain is set aside for less than half of the time
+)
 
 func (e *entry) site() site { return site{e.crawl, e.domain} }
 
@@ -212,7 +218,7 @@ func merged(answers []answer) (all, cut []entry) {
 func entryOf(shard int, m []rueidis.RedisMessage) entry {
 	return entry{shard: shard, queue: text(m[0]), place: number(m[1]), tie: number(m[2]),
 		multiHost: number(m[3]) == 1, can: int(number(m[4])), key: text(m[5]), crawl: text(m[6]),
-		domain: siteOfKey(text(m[5])), aside: number(m[7]) == 1}
+		domain: siteOfKey(text(m[5])), aside: number(m[7])}
 }
 
 // takeAll takes what is planned of the queues, one document from each queue in turn.

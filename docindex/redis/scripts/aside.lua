@@ -1,8 +1,13 @@
--- aside sets a domain of a crawl aside, or ends that: whether it begins, crawl, domain, and queues of it that stand with all
--- others.
+-- aside sets a domain of a crawl aside for a time, or ends that: whether it begins, crawl, domain, and queues of it that stand with
+-- all others.
 local begins, crawl, domain = arg() == '1', arg(), arg()
-call(begins and 'SADD' or 'SREM', base .. ':i', nameOf(crawl, domain))
-call('HSET', base .. ':g', 'aside', call('SCARD', base .. ':i'))
+local label = nameOf(crawl, domain)
+if begins then
+  call('ZADD', base .. ':i', now + aside.LEASE, label)
+  call('HSET', base .. ':g', 'aside', now + aside.LEASE)
+else
+  call('ZADD', base .. ':i', 'XX', 0, label)
+end
 while at < #ARGV do
   local q = queue(arg())
   if q and not q.gone then

@@ -248,8 +248,10 @@ end
 -- nowhere.
 
 -- Domains of crawls that a daemon has set aside, since they are over their budget, have rings of their own: base:i has LENGTH:CRAWL
--- DOMAIN of them, base:iDOOR those with a ring. A queue has its domain in q.s, or the length if its key ends with that.
-local aside = { some = tonumber(general[5] or 0) > 0, is = {} }
+-- DOMAIN of them until a time, base:iDOOR those with a ring. A daemon for which the domain stays aside sets a new time when half of it has
+-- passed, and each heartbeat moves queues back whose time is over: so nothing stays aside of which no daemon knows why.
+-- A queue has its domain in q.s, or the length if its key ends with that.
+local aside = { LEASE = 600000, FEW = 8, some = tonumber(general[5] or 0) > now, is = {} }
 
 function aside.join(q, domain)
   if q.s then return end
@@ -268,7 +270,7 @@ function aside.ring(label, door) return base .. ':i' .. door .. ':' .. label end
 function aside.of(q)
   if not aside.some or not q.s then return false end
   local label = nameOf(q.c, aside.domain(q))
-  if aside.is[label] == nil then aside.is[label] = call('SISMEMBER', base .. ':i', label) == 1 end
+  if aside.is[label] == nil then aside.is[label] = tonumber(call('ZSCORE', base .. ':i', label) or 0) > now end
   return aside.is[label]
 end
 
@@ -283,6 +285,45 @@ end
 local function ring(q, door)
   if door == SLOTS then return base .. ':r' end
   return base .. ':r:' .. q.c
+end
+
+-- how is how a queue stands: 0: with all others; 1: aside; 2: aside for less than half of the time.
+function aside.how(q, door)
+  if q.p[door] ~= ASIDE then return 0 end
+  local label = nameOf(q.c, aside.domain(q))
+  local till = call('ZSCORE', base .. ':i', label)
+  if not till then call('ZADD', base .. ':i', 0, label) end -- it was lost, and the heartbeat moves the queues back
+  return tonumber(till or 0) > now + aside.LEASE / 2 and 1 or 2
+end
+
+-- back moves the first queues of a domain to the ring of all. It returns how many it has moved.
+function aside.back(label, door, most)
+  local key = aside.ring(label, door)
+  local list = call('ZRANGE', key, 0, most - 1, 'WITHSCORES')
+  for i = 1, #list, 2 do
+    local q = queue(list[i])
+    call('ZREM', key, list[i])
+    if q and q.p[door] == ASIDE then
+      call('ZADD', ring(q, door), list[i + 1], q.id)
+      q.p[door] = READY
+      touch(q)
+    end
+  end
+  if #list < 2 * most then call('SREM', base .. ':i' .. door, label) end
+  return #list / 2
+end
+
+-- over moves queues back whose time is over. It returns whether there are more.
+function aside.over()
+  local left, list = SOME, call('ZRANGEBYSCORE', base .. ':i', '-inf', now, 'LIMIT', 0, SOME)
+  for _, label in ipairs(list) do
+    for door = SLOTS, CALLS do
+      if left > 0 then left = left - aside.back(label, door, left) end
+    end
+    if left <= 0 then return true end
+    call('ZREM', base .. ':i', label)
+  end
+  return #list == SOME
 end
 
 local function leave(q, door)
@@ -371,7 +412,6 @@ function aside.first(door, start, visit)
     end
   end
 end
-aside.FEW = 8
 
 local function toEnd(q, door)
   if q.p[door] == ASIDE then

@@ -27,7 +27,7 @@ local out, from, cut, moves = {}, 0, nil, {}
 local function offer(q, score)
   local n = #out
   out[n + 1], out[n + 2], out[n + 3], out[n + 4], out[n + 5] = q.id, score, q.j[SLOTS], q.a and 1 or 0, q.n[SCHEDULED]
-  out[n + 6], out[n + 7], out[n + 8] = q.k, q.c, q.p[SLOTS] == ASIDE and 1 or 0
+  out[n + 6], out[n + 7], out[n + 8] = q.k, q.c, aside.how(q, SLOTS)
 end
 
 local function wanted(q) return not passed[q.id] and (q.a or not rejected[q.h] and not elsewhere(host(q.h), door)) end

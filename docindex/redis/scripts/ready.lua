@@ -15,7 +15,7 @@ if tonumber(general[2]) then return done({ 0, '', out, 0 }) end
 local function offer(q, score)
   local n = #out
   out[n + 1], out[n + 2], out[n + 3], out[n + 4], out[n + 5], out[n + 6], out[n + 7], out[n + 8] =
-    q.id, score, q.j[CALLS], q.a and 1 or 0, min(limit - q.n[TRANSIT], q.n[SCHEDULED]), q.k, q.c, q.p[CALLS] == ASIDE and 1 or 0
+    q.id, score, q.j[CALLS], q.a and 1 or 0, min(limit - q.n[TRANSIT], q.n[SCHEDULED]), q.k, q.c, aside.how(q, CALLS)
 end
 local moves = {}
 
