@@ -18,8 +18,8 @@ func TestBudgets(t *testing.T) {
 	indextest.RunDomainBudgets(t, func(t *testing.T) docindex.Store { return openStore(t, nil, addr) })
 }
 
-// TestBrokenAside: keys of domains over their budget that somebody else has written cost no URL. What they stand for is
-// served again when they are deleted.
+// TestBrokenAside: keys of domains over their budget that somebody else has written cost no URL.
+// What they stand for is served again when they are deleted.
 func TestBrokenAside(t *testing.T) {
 	d := newDaemons(t)
 	for _, kind := range asideKeys {
@@ -78,7 +78,8 @@ func TestBrokenAside(t *testing.T) {
 	}
 }
 
-// TestOldQueuesHaveBudgets: queues from before there were budgets are set aside when their domain waits.
+// TestOldQueuesHaveBudgets: queues from before there were budgets are set aside when their domain
+// waits.
 func TestOldQueuesHaveBudgets(t *testing.T) {
 	d := newDaemons(t)
 	s := d.start()
@@ -119,7 +120,8 @@ return done({})`}
 	}
 }
 
-// TestClientsKeepBudgets: a client is given what it may have of a domain, then all others, and then the domain goes on.
+// TestClientsKeepBudgets: a client is given what it may have of a domain, then all others, and then
+// the domain goes on.
 func TestClientsKeepBudgets(t *testing.T) {
 	d := newDaemons(t)
 	s := d.start()
@@ -151,7 +153,8 @@ func TestClientsKeepBudgets(t *testing.T) {
 	}
 }
 
-// TestRoundEndsOnce: two calls that see at one time that a domain has had its budget end its round once.
+// TestRoundEndsOnce: two calls that see at one time that a domain has had its budget end its round
+// once.
 func TestRoundEndsOnce(t *testing.T) {
 	for _, withWork := range []uint64{1, 10} {
 		var b budgets
@@ -175,7 +178,8 @@ func TestRoundEndsOnce(t *testing.T) {
 	}
 }
 
-// TestServedWithoutRound: URLs that Redis has leased are given although the domains with work cannot be counted.
+// TestServedWithoutRound: URLs that Redis has leased are given although the domains with work
+// cannot be counted.
 func TestServedWithoutRound(t *testing.T) {
 	d := newDaemons(t)
 	s := d.start()
@@ -193,8 +197,8 @@ func TestServedWithoutRound(t *testing.T) {
 		"http://h0.a.example/", "http://h1.a.example/")
 }
 
-// TestSweep: domains of which nothing need be known are forgotten, of all crawls together. That takes no queue out of an
-// answer.
+// TestSweep: domains of which nothing need be known are forgotten, of all crawls together. That
+// takes no queue out of an answer.
 func TestSweep(t *testing.T) {
 	var b budgets
 	b.set(10)
@@ -243,7 +247,8 @@ func TestNothingNotedWithoutBudget(t *testing.T) {
 // asideTime is how long a domain is set aside that no daemon sees: LEASE in core.lua.
 const asideTime = 10 * time.Minute
 
-// overrun puts 300 URLs of a domain and 3 others, and has a store hand out some, so that the domain waits.
+// overrun puts 300 URLs of a domain and 3 others, and has a store hand out some, so that the domain
+// waits.
 func overrun(t *testing.T, s *Store) {
 	t.Helper()
 	s.SetBudget(2)
@@ -276,8 +281,8 @@ func checkAside(t *testing.T, s *Store, want int64) {
 	}
 }
 
-// TestAsideEnds: when the daemon is no more that set a domain aside, or has no budget any more, the domain's URLs take
-// turns with others again.
+// TestAsideEnds: when the daemon is no more that set a domain aside, or has no budget any more, the
+// domain's URLs take turns with others again.
 func TestAsideEnds(t *testing.T) {
 	for _, how := range []string{"replaced", "died", "no budget"} {
 		d := newDaemons(t)
@@ -306,7 +311,7 @@ func TestAsideEnds(t *testing.T) {
 		}
 		for i := range b.Len() {
 			if url := string(b.At(i).URL); !strings.Contains(url, ".a.example") {
-				t.Fatalf("%s: %d of %d are before %s; want all of the domain that was put first", how, i, b.Len(), url)
+				t.Fatalf("%s: %d of %d are before %s; want those that were put first", how, i, b.Len(), url)
 			}
 		}
 		if b.Len() != 200 {
