@@ -334,3 +334,41 @@ func TestAsideStays(t *testing.T) {
 		checkAside(t, s, 5)
 	}
 }
+
+// TestManyAside: an answer has some of many domains that are set aside, and all are handed out in the end.
+func TestManyAside(t *testing.T) {
+	const domains = 1500
+	d := newDaemons(t)
+	s := d.start()
+	var all []string
+	var ops []op
+	for i := range domains {
+		name := fmt.Sprintf("d%d.example", i)
+		all = append(all, "http://"+name+"/")
+		ops = append(ops, op{shardOf(name), asideScript, []string{flag(true), "", name}})
+	}
+	if _, err := s.unbroken(t.Context(), ops); err != nil {
+		t.Fatal(err)
+	}
+	putURLs(t, s, "", all...)
+	list, err := s.peek(t.Context(), 1000, &taking{})
+	if err != nil || len(list) == 0 || len(list) > 64*shards {
+		t.Errorf("the slots are listed %d queues, %v; want at most %d", len(list), err, 64*shards)
+	}
+	list, _, err = s.ready(t.Context(), &serving{r: docindex.Request{AnyCrawl: true, PerQueue: 1}})
+	if err != nil || len(list) == 0 || len(list) > 64*shards {
+		t.Errorf("a call is listed %d queues, %v; want at most %d", len(list), err, 64*shards)
+	}
+	got := map[string]bool{}
+	for _, url := range urls(take(t, s)) {
+		got[url] = true
+	}
+	for range 2 {
+		for _, url := range call(t, s) {
+			got[url] = true
+		}
+	}
+	if len(got) != domains {
+		t.Errorf("%d of %d URLs are handed out", len(got), domains)
+	}
+}

@@ -251,7 +251,7 @@ end
 -- DOMAIN of them until a time, base:iDOOR those with a ring. A daemon for which the domain stays aside sets a new time when half of it has
 -- passed, and each heartbeat moves queues back whose time is over: so nothing stays aside of which no daemon knows why.
 -- A queue has its domain in q.s, or the length if its key ends with that.
-local aside = { LEASE = 600000, FEW = 8, some = tonumber(general[5] or 0) > now, is = {} }
+local aside = { LEASE = 600000, FEW = 8, MANY = 64, some = tonumber(general[5] or 0) > now, is = {} }
 
 function aside.join(q, domain)
   if q.s then return end
@@ -384,32 +384,52 @@ function aside.move(q, door)
   if q.p[door] ~= READY then return end
   local from = ring(q, door)
   local score = call('ZSCORE', from, q.id)
+  aside.lists = nil
   call('ZREM', from, q.id)
   aside.add(q, door, score or nextPlace())
 end
 
--- first visits the first queues of the domains that are set aside, of those whose labels begin so, until visit has
--- returned true for some of a domain.
-function aside.first(door, start, visit)
-  for _, label in ipairs(call('SMEMBERS', base .. ':i' .. door)) do
-    if string.sub(label, 1, #start) == start then
-      local key, n, from, stale = aside.ring(label, door), 0, 0, {}
-      repeat
-        local list = call('ZRANGE', key, from, from + SOME - 1, 'WITHSCORES')
-        if from == 0 and #list == 0 then call('SREM', base .. ':i' .. door, label) end
-        for i = 1, #list, 2 do
-          local q = queue(list[i])
-          if not q or q.p[door] ~= ASIDE then
-            stale[#stale + 1] = list[i]
-          elseif visit(q, list[i + 1]) then
-            n = n + 1
-            if n == aside.FEW then break end
-          end
-        end
-        from = from + SOME
-      until n == aside.FEW or #list < 2 * SOME
-      for _, id in ipairs(stale) do call('ZREM', key, id) end
+function aside.crawl(label)
+  local n = string.match(label, '^%d+')
+  return string.sub(label, #n + 2, #n + 1 + n)
+end
+
+-- forCalls returns domains of a crawl with queues for calls, which it reads once; some of many, others each time.
+function aside.forCalls(crawl)
+  if not aside.lists then
+    aside.lists = {}
+    for _, label in ipairs(call('SMEMBERS', base .. ':i' .. CALLS)) do
+      local of = aside.crawl(label)
+      aside.lists[of] = aside.lists[of] or {}
+      table.insert(aside.lists[of], label)
     end
+  end
+  local all, some = aside.lists[crawl] or {}, {}
+  for i = 1, min(#all, aside.MANY) do some[i] = all[(micros + i) % #all + 1] end
+  return some
+end
+
+-- first visits the first queues of domains that are set aside, until visit has returned true for some of each, of fewer
+-- where there are many domains.
+function aside.first(door, labels, visit)
+  local few = max(1, min(aside.FEW, floor(2 * aside.MANY / max(1, #labels))))
+  for _, label in ipairs(labels) do
+    local key, n, from, stale = aside.ring(label, door), 0, 0, {}
+    repeat
+      local list = call('ZRANGE', key, from, from + SOME - 1, 'WITHSCORES')
+      if from == 0 and #list == 0 then call('SREM', base .. ':i' .. door, label) end
+      for i = 1, #list, 2 do
+        local q = queue(list[i])
+        if not q or q.p[door] ~= ASIDE then
+          stale[#stale + 1] = list[i]
+        elseif visit(q, list[i + 1]) then
+          n = n + 1
+          if n == few then break end
+        end
+      end
+      from = from + SOME
+    until n == few or #list < 2 * SOME
+    for _, id in ipairs(stale) do call('ZREM', key, id) end
   end
 end
 

@@ -1,8 +1,8 @@
 -- peek lists queues in the ring of the slots, in their order; take checks them again. Arguments: the last take whose
 -- answer arrived, consumer, most, queues to leave out, hosts to leave out. It returns whether there is more to catch up
 -- with, the place after which it may have left out some ('': none), and queue, place, tie, whether it has several hosts,
--- scheduled documents, key, crawl and whether its domain is set aside of each. Of a domain that is set aside it lists few. If it
--- has left out some, it also returns those crawls with domains set aside that have others which it did not list.
+-- scheduled documents, key, crawl and how it stands (aside.how) of each. It lists few of a domain that is set aside, and some of many
+-- such domains. If it has left out some others, it also returns those crawls with domains set aside that have others which it did not list.
 local function settle(heard)
   local text = call('GET', base .. ':t:' .. owner)
   if not text then return end
@@ -52,7 +52,8 @@ repeat
 until cut or #list < 2 * SOME or #moves >= SOME
 for _, q in ipairs(moves) do aside.move(q, SLOTS) end
 more = more or #moves >= SOME
-aside.first(SLOTS, '', function(q, score)
+local labels = call('SRANDMEMBER', base .. ':i' .. SLOTS, aside.MANY) -- others each time
+aside.first(SLOTS, labels, function(q, score)
   if not wanted(q) then return false end
   offer(q, score)
   return true
@@ -60,12 +61,9 @@ end)
 
 -- others returns crawls with domains set aside of which queues of others come after those that are listed, as far as it looks.
 local function others()
-  local lacks, found, any = {}, {}, false
-  for _, label in ipairs(call('SMEMBERS', base .. ':i' .. SLOTS)) do
-    local n = string.match(label, '^%d+')
-    lacks[string.sub(label, #n + 2, #n + 1 + n)], any = true, true
-  end
-  if not any then return found end
+  local lacks, found = {}, {}
+  for _, label in ipairs(labels) do lacks[aside.crawl(label)] = true end
+  if #labels == 0 then return found end
   for _, id in ipairs(call('ZRANGEBYSCORE', base .. ':r', '(' .. cut, '+inf', 'LIMIT', 0, SOME)) do
     local q = queue(id)
     if q and lacks[q.c] and not aside.of(q) and wanted(q) then

@@ -1,8 +1,8 @@
 -- ready lists queues that a call may serve, in the order of their places: most per crawl, URLs in transit that a queue
 -- has at most, whether of any crawl, crawl, key ('': any), how many queues to leave out, those queues.
 -- It returns whether this shard has more to catch up with; the place after which it may have left out queues ('':
--- none); queue, place, tie, whether its URLs are on several hosts, how many it may give, key, crawl and whether its domain is
--- set aside of each (of such a domain it lists few); and
+-- none); queue, place, tie, whether its URLs are on several hosts, how many it may give, key, crawl and how it stands
+-- (aside.how) of each (it lists few of a domain that is set aside, and some of many such domains); and
 -- whether other queues wait only because another call serves them, or because they have as many URLs in transit as
 -- they may.
 local more, most, limit, any, only = catchUp(), num(), num(), arg() == '1', arg()
@@ -61,7 +61,7 @@ local function inRing(crawl)
   more = more or #moves >= SOME
   for _, q in ipairs(moves) do aside.move(q, CALLS) end
   moves = {}
-  aside.first(CALLS, nameOf(crawl, ''), function(q, score)
+  aside.first(CALLS, aside.forCalls(crawl), function(q, score)
     local before = #out
     look(q.id, score, again)
     return #out > before
