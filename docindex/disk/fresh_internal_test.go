@@ -17,6 +17,44 @@ func rowsOfKind(t *testing.T, s *Store, kind byte) (n int) {
 	return n
 }
 
+// putFresh puts a URL on each of some new hosts, in three crawls.
+func putFresh(t *testing.T, s *Store, from, to int) (hosts []string) {
+	t.Helper()
+	crawls := []string{"one", "two", "three"}
+	var p docindex.Puts
+	for i := from; i < to; i++ {
+		hosts = append(hosts, fmt.Sprintf("h%d.test", i))
+		if err := p.Add(docindex.Put{URL: fmt.Appendf(nil, "http://h%d.test/", i),
+			Crawl: []byte(crawls[min(i/50, 2)])}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Put(t.Context(), &p); err != nil {
+		t.Fatal(err)
+	}
+	return hosts
+}
+
+// fetchHosts has n URLs fetched, and returns their hosts.
+func fetchHosts(t *testing.T, s *Store, n int, again int64) (hosts []string) {
+	t.Helper()
+	for len(hosts) < n {
+		var b docindex.Batch
+		var o docindex.Outcomes
+		if err := s.Candidates(t.Context(), 10, nil, &b); err != nil || b.Len() == 0 {
+			t.Fatal(b.Len(), err)
+		}
+		for i := range b.Len() {
+			hosts = append(hosts, string(docindex.HostOf(b.At(i).URL)))
+			o.Add(docindex.Outcome{DocID: b.At(i).DocID, URL: b.At(i).URL, Status: 200, Again: again})
+		}
+		if err := s.Outcomes(t.Context(), &o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return hosts
+}
+
 // TestFresh puts URLs on new hosts without memory for queues. A new queue has one row for itself, in
 // place of two. Queues come by how long they have waited, whichever rows they have.
 func TestFresh(t *testing.T) {
@@ -29,39 +67,7 @@ func TestFresh(t *testing.T) {
 		return s
 	}
 	s := open()
-	crawls := []string{"one", "two", "three"}
-	put := func(from, to int) (hosts []string) {
-		var p docindex.Puts
-		for i := from; i < to; i++ {
-			hosts = append(hosts, fmt.Sprintf("h%d.test", i))
-			if err := p.Add(docindex.Put{URL: fmt.Appendf(nil, "http://h%d.test/", i),
-				Crawl: []byte(crawls[min(i/50, 2)])}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if _, err := s.Put(t.Context(), &p); err != nil {
-			t.Fatal(err)
-		}
-		return hosts
-	}
-	fetch := func(n int, again int64) (hosts []string) {
-		for len(hosts) < n {
-			var b docindex.Batch
-			var o docindex.Outcomes
-			if err := s.Candidates(t.Context(), 10, nil, &b); err != nil || b.Len() == 0 {
-				t.Fatal(b.Len(), err)
-			}
-			for i := range b.Len() {
-				hosts = append(hosts, string(docindex.HostOf(b.At(i).URL)))
-				o.Add(docindex.Outcome{DocID: b.At(i).DocID, URL: b.At(i).URL, Status: 200, Again: again})
-			}
-			if err := s.Outcomes(t.Context(), &o); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return hosts
-	}
-	all := put(0, 300)
+	all := putFresh(t, s, 0, 300)
 	fresh, rest := rowsOfKind(t, s, freshRow), rowsOfKind(t, s, queueRow)+rowsOfKind(t, s, wakeRow)
 	if fresh != 300 || rest != 0 {
 		t.Errorf("300 new queues have %d and %d rows; want 300 and none", fresh, rest)
@@ -88,9 +94,10 @@ func TestFresh(t *testing.T) {
 	if n, err := s.Delete(t.Context(), docindex.Scope{Crawl: []byte("two")}); n != 50 || err != nil {
 		t.Errorf("%d documents are deleted, %v; want 50", n, err)
 	}
-	first := fetch(100, 1)
-	last := put(300, 350)
-	if want := slices.Concat(all[100:], all[100:200], last); !slices.Equal(append(first, fetch(250, 0)...), want) {
+	first := fetchHosts(t, s, 100, 1)
+	last := putFresh(t, s, 300, 350)
+	got := append(first, fetchHosts(t, s, 250, 0)...)
+	if want := slices.Concat(all[100:], all[100:200], last); !slices.Equal(got, want) {
 		t.Errorf("after %q come others than %q", first, want[100:])
 	}
 	if err := s.Check(); err != nil {
