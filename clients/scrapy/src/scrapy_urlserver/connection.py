@@ -51,6 +51,7 @@ class Connection:
         self._held = True  # the engine has not asked for requests
         self._posted = 0  # documents put
         # Written by the connection's thread.
+        self._entered = False  # the client; before, commands wait
         self._answered = 0  # of the documents put
         self._finished = False  # nothing of the crawl was left when it was last counted
         self._number = 0
@@ -132,6 +133,8 @@ class Connection:
     async def _serve(self) -> None:
         self._client.on_job = self._receive
         async with self._client:
+            self._entered = True
+            self._run_commands()
             tasks = [
                 asyncio.create_task(work)
                 for work in (self._give_back_stale(), self._watch_counts())
@@ -146,7 +149,7 @@ class Connection:
                 await asyncio.sleep(0.01)
 
     def _run_commands(self) -> None:
-        while self._commands:
+        while self._entered and self._commands:
             command, args = self._commands.popleft()
             try:
                 command(*args)
