@@ -41,13 +41,13 @@ type domainShare struct {
 	over rounds.Overrun
 }
 
-// site is a registered domain of a crawl.
-type site struct{ crawl, domain string }
+// crawlDomain is a registered domain of a crawl.
+type crawlDomain struct{ crawl, domain string }
 
 const sweepDomains = 1 << 16
 
-// siteOfKey returns the registered domain of a queue with a key.
-func siteOfKey(key string) string { return cmp.Or(weburl.Domain(key), key) } // "." has none
+// domainOfKey returns the registered domain of a queue with a key.
+func domainOfKey(key string) string { return cmp.Or(weburl.Domain(key), key) } // "." has none
 
 // ofLocked returns what a crawl and a domain of it have had. Without a budget it notes nothing.
 func (b *budgets) ofLocked(crawl, name string) (*crawlShare, *domainShare) {
@@ -97,7 +97,7 @@ func (b *budgets) sweepLocked() {
 func (c *crawlShare) left(d *domainShare) uint64 { return max(d.over.Next, c.pages) - c.pages }
 
 // known notes a domain of which a URL is put.
-func (b *budgets) known(of site) {
+func (b *budgets) known(of crawlDomain) {
 	b.mu.Lock()
 	b.ofLocked(of.crawl, of.domain)
 	b.mu.Unlock()
@@ -190,7 +190,7 @@ func (b *budgets) plan(list []entry, limit int, t *taking) (plan []entry) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var waiting []entry
-	room := make(map[site]int, len(list))
+	room := make(map[crawlDomain]int, len(list))
 	for i := range list {
 		e := &list[i]
 		if c, d := b.ofLocked(e.crawl, e.domain); c.left(d) > 0 {
@@ -199,13 +199,13 @@ func (b *budgets) plan(list []entry, limit int, t *taking) (plan []entry) {
 			t.inTurn[e.crawl] = true
 			if len(plan) < limit {
 				plan = append(plan, *e)
-				room[e.site()] = b.roomLocked(d)
+				room[e.crawlDomain()] = b.roomLocked(d)
 			}
 		}
 	}
 	some, each := plan[:0], limit/max(1, len(plan))
 	for _, e := range plan {
-		of := e.site()
+		of := e.crawlDomain()
 		if e.most = min(each, room[of], max(1, e.can)); e.most > 0 {
 			room[of] -= e.most
 			limit -= e.most
@@ -242,9 +242,9 @@ func boolean(is bool) int {
 func (b *budgets) portion(list []entry) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	rooms := map[site]int{}
+	rooms := map[crawlDomain]int{}
 	for i := range list {
-		of := list[i].site()
+		of := list[i].crawlDomain()
 		c, d := b.ofLocked(of.crawl, of.domain)
 		room, known := rooms[of]
 		if !known {
@@ -264,14 +264,14 @@ func (b *budgets) notSetAside(list []entry) (some []entry) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	type ofShard struct {
-		site
+		crawlDomain
 		shard int
 	}
 	renewed := map[ofShard]bool{}
 	for i := range list {
 		e := &list[i]
 		c, d := b.ofLocked(e.crawl, e.domain)
-		in := ofShard{e.site(), e.shard}
+		in := ofShard{e.crawlDomain(), e.shard}
 		switch {
 		case e.aside == asideEnds && d.over.Round > 0 && !renewed[in]:
 			renewed[in] = true

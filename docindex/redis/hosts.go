@@ -88,7 +88,7 @@ func (s *Store) schedulerOf(told []string, name string, now int64) *queuesched.S
 			InTransit: uint32(integer(q[3])), Out: [2]uint32{uint32(integer(q[12])), uint32(integer(q[13]))},
 			Due: due(integer(q[5])), SkipUntil: integer(q[7]), Serving: q[15] != "", Branched: q[17] != "",
 		}, now)
-		if as, since, overran := s.budgets.round(q[0], siteOfKey(q[1])); overran {
+		if as, since, overran := s.budgets.round(q[0], domainOfKey(q[1])); overran {
 			d.RestoreOverrun(as, since)
 		}
 	}

@@ -108,7 +108,7 @@ func (s *Store) putThese(ctx context.Context, b *putting, these []int) (again []
 	var at [shards][]int
 	first := s.places(placesOfOne * len(these))
 	var links shapes.Links
-	var last lastSite
+	var last lastDomain
 	for n, i := range these {
 		put, host := b.at(i)
 		key, identity := keyOf(&put, host), identityOf(&put)
@@ -161,17 +161,17 @@ func (s *Store) putThese(ctx context.Context, b *putting, these []int) (again []
 	return again, errors.Join(err, s.reassignDocIDs(ctx, renamed), s.releaseDocIDs(ctx, spare))
 }
 
-// lastSite is the domain of the URL before, which often is that of the next.
-type lastSite struct {
-	site
+// lastDomain is the domain of the URL before, which often is that of the next.
+type lastDomain struct {
+	crawlDomain
 	key string
 }
 
 // of returns the domain of a URL, and notes that it is known.
-func (l *lastSite) of(s *Store, crawl, key string) string {
+func (l *lastDomain) of(s *Store, crawl, key string) string {
 	if l.domain == "" || l.crawl != crawl || l.key != key {
-		*l = lastSite{site{crawl, siteOfKey(key)}, key}
-		s.budgets.known(l.site)
+		*l = lastDomain{crawlDomain{crawl, domainOfKey(key)}, key}
+		s.budgets.known(l.crawlDomain)
 	}
 	return l.domain
 }

@@ -83,7 +83,7 @@ const (
 	asideEnds = 2 // its domain is set aside for less than half of the time
 )
 
-func (e *entry) site() site { return site{e.crawl, e.domain} }
+func (e *entry) crawlDomain() crawlDomain { return crawlDomain{e.crawl, e.domain} }
 
 // doc is a document that was handed out.
 type doc struct {
@@ -218,7 +218,7 @@ func merged(answers []answer) (all, cut []entry) {
 func entryOf(shard int, m []rueidis.RedisMessage) entry {
 	return entry{shard: shard, queue: text(m[0]), place: number(m[1]), tie: number(m[2]),
 		multiHost: number(m[3]) == 1, can: int(number(m[4])), key: text(m[5]), crawl: text(m[6]),
-		domain: siteOfKey(text(m[5])), aside: number(m[7])}
+		domain: domainOfKey(text(m[5])), aside: number(m[7])}
 }
 
 // takeAll takes what is planned of the queues, one document from each queue in turn.
