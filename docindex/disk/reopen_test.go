@@ -473,32 +473,36 @@ func TestDeleteCrawl(t *testing.T) {
 	}
 }
 
+// madeToRefuse makes a store with one URL, which a case of TestOpenRefuses damages.
+func madeToRefuse(t *testing.T) (path string, s *disk.Store) {
+	path = filepath.Join(t.TempDir(), "db")
+	s = open(t, path, disk.Batch)
+	putURLs(t, s, urls("http://a.test/1")...)
+	return path, s
+}
+
+// refused checks that a path is not opened, and that the error has some words.
+func refused(t *testing.T, path string, words ...string) {
+	t.Helper()
+	s, err := disk.Open(disk.Config{Path: path, Memory: memoryOfTests()})
+	if err == nil {
+		s.Close()
+		t.Fatal("it is opened")
+	}
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("error is %q; want %q in it", err, word)
+		}
+	}
+}
+
 func TestOpenRefuses(t *testing.T) {
-	made := func(t *testing.T) (string, *disk.Store) {
-		path := filepath.Join(t.TempDir(), "db")
-		s := open(t, path, disk.Batch)
-		putURLs(t, s, urls("http://a.test/1")...)
-		return path, s
-	}
-	refused := func(t *testing.T, path string, words ...string) {
-		t.Helper()
-		s, err := disk.Open(disk.Config{Path: path, Memory: memoryOfTests()})
-		if err == nil {
-			s.Close()
-			t.Fatal("it is opened")
-		}
-		for _, word := range words {
-			if !strings.Contains(err.Error(), word) {
-				t.Errorf("error is %q; want %q in it", err, word)
-			}
-		}
-	}
 	t.Run("open already", func(t *testing.T) {
-		path, _ := made(t)
+		path, _ := madeToRefuse(t)
 		refused(t, path, path, "in use")
 	})
 	t.Run("another process", func(t *testing.T) {
-		path, _ := made(t)
+		path, _ := madeToRefuse(t)
 		cmd := exec.Command(os.Args[0], "-test.run=^$")
 		cmd.Env = append(os.Environ(), childVar+"="+path)
 		if out, err := cmd.CombinedOutput(); err == nil ||
@@ -507,7 +511,7 @@ func TestOpenRefuses(t *testing.T) {
 		}
 	})
 	t.Run("another version", func(t *testing.T) {
-		path, s := made(t)
+		path, s := madeToRefuse(t)
 		if err := s.PutRow("mversion", "\x63"); err != nil {
 			t.Fatal(err)
 		}
@@ -515,7 +519,7 @@ func TestOpenRefuses(t *testing.T) {
 		refused(t, path, path, "version 99", "run the program that wrote it")
 	})
 	t.Run("a row that is not as it was written", func(t *testing.T) {
-		path, s := made(t)
+		path, s := madeToRefuse(t)
 		if err := s.PutRow("x\x00\x00\x00\x00", "?"); err != nil {
 			t.Fatal(err)
 		}
@@ -523,7 +527,7 @@ func TestOpenRefuses(t *testing.T) {
 		refused(t, path, path, "damaged", "put back a copy")
 	})
 	t.Run("a table that is cut", func(t *testing.T) {
-		path, s := made(t)
+		path, s := madeToRefuse(t)
 		if err := s.Flush(); err != nil {
 			t.Fatal(err)
 		}
@@ -540,7 +544,7 @@ func TestOpenRefuses(t *testing.T) {
 		refused(t, path, path, "move it away")
 	})
 	t.Run("files that are missing", func(t *testing.T) {
-		path, s := made(t)
+		path, s := madeToRefuse(t)
 		s.Close()
 		manifests, _ := filepath.Glob(filepath.Join(path, "MANIFEST*"))
 		for _, file := range manifests {

@@ -249,10 +249,12 @@ end
 
 -- Domains of crawls that a daemon has set aside, since they are over their budget, have rings of their own: base:i has LENGTH:CRAWL
 -- DOMAIN of them until a time, base:iDOOR those with a ring. A daemon for which the domain stays aside sets a new time when half of it has
--- passed, and each heartbeat moves queues back whose time is over: so nothing stays aside of which no daemon knows why.
+-- passed, and each heartbeat moves queues back whose time is over. So a domain does not stay aside when its daemon has died.
 -- A queue has its domain in q.s, or the length if its key ends with that.
+-- LEASE: ms for which a domain is set aside; FEW: queues of a domain in one answer; MANY: domains in one answer.
 local aside = { LEASE = 600000, FEW = 8, MANY = 64, some = tonumber(general[5] or 0) > now, is = {} }
 
+-- join notes the domain of a queue from before there were budgets.
 function aside.join(q, domain)
   if q.s then return end
   q.s = string.sub(q.k, -#domain) == domain and #domain or domain
@@ -287,7 +289,7 @@ local function ring(q, door)
   return base .. ':r:' .. q.c
 end
 
--- how is how a queue stands: 0: with all others; 1: aside; 2: aside for less than half of the time.
+-- how returns how a queue stands: 0: with all others; 1: aside; 2: aside for less than half of the time.
 function aside.how(q, door)
   if q.p[door] ~= ASIDE then return 0 end
   local label = nameOf(q.c, aside.domain(q))
