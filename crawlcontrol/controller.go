@@ -26,8 +26,9 @@ type Slots interface {
 	Cancel(ctx context.Context, o *docindex.Outcomes) (ended int, err error)
 	// Forget ends documents without an outcome.
 	Forget(o *docindex.Outcomes)
-	// AtSpiders adds the documents that are at spiders.
-	AtSpiders(ctx context.Context, o *docindex.Outcomes) error
+	// NotPending adds the documents that the store counts with the slots and that are not pending:
+	// those at spiders, and those that Cancel ended and whose outcomes the store has not taken yet.
+	NotPending(ctx context.Context, o *docindex.Outcomes) error
 }
 
 // Controller executes requests on a store and the slots that the store feeds.
@@ -77,7 +78,7 @@ func (k *Controller) Survey(ctx context.Context, id docindex.CrawlID,
 		away = &docindex.Outcomes{}
 	}
 	away.Reset()
-	if err := k.slots.AtSpiders(ctx, away); err != nil {
+	if err := k.slots.NotPending(ctx, away); err != nil {
 		return docindex.PendingReport{}, err
 	}
 	defer k.aways.Put(away)

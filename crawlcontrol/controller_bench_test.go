@@ -182,7 +182,7 @@ func (s *benchSlots) Cancel(_ context.Context, o *docindex.Outcomes) (int, error
 
 func (s *benchSlots) Forget(*docindex.Outcomes) {}
 
-func (s *benchSlots) AtSpiders(_ context.Context, o *docindex.Outcomes) error {
+func (s *benchSlots) NotPending(_ context.Context, o *docindex.Outcomes) error {
 	for i := range s.away.Len() {
 		o.Add(s.away.At(i))
 	}

@@ -42,7 +42,7 @@ func (f *fakeSlots) Cancel(_ context.Context, o *docindex.Outcomes) (ended int, 
 
 func (f *fakeSlots) Forget(o *docindex.Outcomes) { f.forgot += o.Len() }
 
-func (f *fakeSlots) AtSpiders(_ context.Context, o *docindex.Outcomes) error {
+func (f *fakeSlots) NotPending(_ context.Context, o *docindex.Outcomes) error {
 	if f.away {
 		return errors.New("the daemon has stopped")
 	}

@@ -105,8 +105,8 @@ type Crawls interface {
 
 	// ReportPending counts the pending documents of a crawl, or, if id.Crawl is empty, of all
 	// crawls of an application at a spider. It lists at most so many domains in all, the largest.
-	// inFlight are documents at spiders, which are not pending. The cost does not depend on the
-	// number of documents, except inFlight.
+	// inFlight are documents with the slots that are not pending: they are at spiders, or ended by the
+	// atSlots of PurgeCrawl. The cost does not depend on the number of documents, except inFlight.
 	ReportPending(ctx context.Context, id CrawlID, domains int, inFlight *Outcomes) (PendingReport, error)
 
 	// StopCrawl makes the store drop what is put for a crawl from now on, with the verdict Dropped.

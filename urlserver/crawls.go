@@ -28,14 +28,19 @@ func (d *Daemon) Cancel(ctx context.Context, o *docindex.Outcomes) (ended int, e
 	}
 }
 
-// AtSpiders adds the documents that are at spiders now. The owner copies some at a time, and goes
-// on with its work in between.
-func (d *Daemon) AtSpiders(ctx context.Context, o *docindex.Outcomes) error {
+// NotPending adds the documents that the index counts with the slots and that are not pending:
+// those that Cancel ended and whose outcomes the index has not taken yet, and those at spiders. The
+// owner copies some of the latter at a time, and goes on with its work in between.
+func (d *Daemon) NotPending(ctx context.Context, o *docindex.Outcomes) error {
 	var walk engine.InFlightWalk
-	var part docindex.Outcomes
-	for more := true; more; {
+	var part, ended docindex.Outcomes
+	for first, more := true, true; more; first = false {
 		var err error
 		if more, err = answerOf(ctx, d, func(e *engine.Engine) bool {
+			if first {
+				d.outbox.addCancelled(&ended)
+				addCancelled(&ended, &e.Out.Outcomes)
+			}
 			return e.WalkInFlight(&walk, &part)
 		}); err != nil {
 			return err
@@ -44,7 +49,19 @@ func (d *Daemon) AtSpiders(ctx context.Context, o *docindex.Outcomes) error {
 			o.Add(part.At(i))
 		}
 	}
+	for i := range ended.Len() {
+		o.Add(ended.At(i))
+	}
 	return nil
+}
+
+// addCancelled adds those of some outcomes whose crawl is over.
+func addCancelled(to, of *docindex.Outcomes) {
+	for i := range of.Len() {
+		if out := of.At(i); out.Kind == docindex.Stopped || out.Kind == docindex.Expired {
+			to.Add(out)
+		}
+	}
 }
 
 // Forget ends documents that the index has forgotten, as Cancel does, without an outcome.

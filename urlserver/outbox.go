@@ -39,6 +39,7 @@ type outbox struct {
 	export          func(ends []engine.TraceEnd, delivered bool) // of sampled documents; it does not wait
 
 	mu       sync.Mutex // guards all below; held for memory work only
+	sending  *docindex.Outcomes // is being delivered; nil: none
 	waiting  []*docindex.Outcomes
 	spare    []*docindex.Outcomes
 	count    int // outcomes in waiting, and those being delivered
@@ -94,6 +95,18 @@ func (o *outbox) put(out *docindex.Outcomes, ends []engine.TraceEnd) (full bool)
 	}
 	o.full = o.full || o.refusals == 0 && o.count >= o.max
 	return o.full
+}
+
+// addCancelled adds the outcomes of documents whose crawl is over that the index has not taken.
+func (o *outbox) addCancelled(to *docindex.Outcomes) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.sending != nil {
+		addCancelled(to, o.sending)
+	}
+	for _, batch := range o.waiting {
+		addCancelled(to, batch)
+	}
 }
 
 // keepsLocked is how many unwanted outcomes are kept.
@@ -181,6 +194,7 @@ func (o *outbox) next() *docindex.Outcomes {
 		o.keep(next)
 	}
 	o.waiting = append(o.waiting[:0], o.waiting[used:]...)
+	o.sending = first
 	return first
 }
 
@@ -202,7 +216,7 @@ func (o *outbox) deliver(ctx context.Context, batch *docindex.Outcomes) bool {
 	switch {
 	case unwanted && o.stopping: // there is no next time
 		o.export(o.traces.cut(0), false)
-		o.waiting, o.count = nil, 0
+		o.sending, o.waiting, o.count = nil, nil, 0
 		o.emptyLocked()
 		return true
 	case unwanted:
@@ -220,6 +234,7 @@ func (o *outbox) deliver(ctx context.Context, batch *docindex.Outcomes) bool {
 	o.refusals, o.pausing, o.dropped = 0, 0, 0
 	o.export(o.traces.take(batch.Len()), true)
 	o.count -= batch.Len()
+	o.sending = nil
 	o.keep(batch)
 	o.emptyLocked()
 	return true
