@@ -38,7 +38,7 @@ type outbox struct {
 	calls           callStats
 	export          func(ends []engine.TraceEnd, delivered bool) // of sampled documents; it does not wait
 
-	mu       sync.Mutex // guards all below; held for memory work only
+	mu       sync.Mutex         // guards all below; held for memory work only
 	sending  *docindex.Outcomes // is being delivered; nil: none
 	waiting  []*docindex.Outcomes
 	spare    []*docindex.Outcomes

@@ -271,14 +271,22 @@ frontier.listen = "127.0.0.1:0"
 	began := time.Now()
 	c.discover(web.URL + "/1")
 	sp.done(sp.next()[0])
-	var now struct{ Outcomes map[string]int }
-	for end := time.Now().Add(patience); now.Outcomes["done"] == 0; time.Sleep(10 * time.Millisecond) {
-		got := command(t, "", "status", "--json", "--at", d.at)
-		if err := json.Unmarshal([]byte(got.out), &now); err != nil || time.Now().After(end) {
-			t.Fatalf("%v; status %s", err, got.out)
+	var now struct {
+		Outcomes map[string]int
+		Spiders  []any
+	}
+	wait := func(until func() bool) {
+		t.Helper()
+		for end := time.Now().Add(patience); !until(); time.Sleep(10 * time.Millisecond) {
+			got := command(t, "", "status", "--json", "--at", d.at)
+			if err := json.Unmarshal([]byte(got.out), &now); err != nil || time.Now().After(end) {
+				t.Fatalf("%v; status %s", err, got.out)
+			}
 		}
 	}
+	wait(func() bool { return now.Outcomes["done"] == 1 })
 	sp.conn.Close()
+	wait(func() bool { return len(now.Spiders) == 0 }) // else its daemon may still take the URLs for it
 	c.discover(web.URL+"/2", "http://b.test/1")
 	var served []string
 	for end := time.Now().Add(patience); len(served) < 2 && time.Now().Before(end); {

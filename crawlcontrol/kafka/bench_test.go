@@ -21,7 +21,7 @@ type idle struct{}
 
 func (idle) Cancel(context.Context, *docindex.Outcomes) (int, error) { return 0, nil }
 func (idle) Forget(*docindex.Outcomes)                               {}
-func (idle) NotPending(context.Context, *docindex.Outcomes) error     { return nil }
+func (idle) NotPending(context.Context, *docindex.Outcomes) error    { return nil }
 
 // BenchmarkCrawls has 100,000 crawl requests read from a broker, put into a store, and committed.
 // The processor time is that of this process: with kfake the broker's, too.
