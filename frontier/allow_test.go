@@ -16,7 +16,7 @@ import (
 
 	pb "urlserver/api/urlfrontier"
 	"urlserver/configs"
-	"urlserver/internal/netguard"
+	"urlserver/internal/netguard/grpcguard"
 )
 
 // allowCase is a client of a service that allows 127.0.0.1.
@@ -74,7 +74,7 @@ func (c allowCase) run(t *testing.T, cert certificate) {
 			return dialer.DialContext(ctx, "tcp", addr)
 		})}
 	if c.says {
-		options = append(options, grpc.WithPerRPCCredentials(netguard.Bearer(token)))
+		options = append(options, grpc.WithPerRPCCredentials(grpcguard.Bearer(token)))
 	}
 	conn, err := grpc.NewClient(serveWith(t, settings), options...)
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 	"urlserver/configs"
 	"urlserver/docindex"
 	"urlserver/internal/netguard"
+	"urlserver/internal/netguard/grpcguard"
 )
 
 const stopWait = 5 * time.Second // for calls in progress
@@ -60,7 +61,7 @@ type Server struct {
 func New(cfg Config) (*Server, error) {
 	s := &Server{store: cfg.Store, log: cfg.Log, setLevel: cfg.SetLevel, node: cfg.Host,
 		guarded: cfg.Settings.Token != "", health: health.NewServer()}
-	asks := netguard.GRPCServer{Token: string(cfg.Settings.Token), Setting: "frontier.token",
+	asks := grpcguard.Server{Token: string(cfg.Settings.Token), Setting: "frontier.token",
 		AllowFrom: cfg.Settings.AllowFrom, MaxMessage: cfg.Settings.MaxMessage}
 	if cfg.Settings.TLSCert != "" {
 		var err error

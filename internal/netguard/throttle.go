@@ -6,8 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"google.golang.org/grpc/peer"
 )
 
 const (
@@ -39,25 +37,32 @@ func (l *throttlingListener) Accept() (net.Conn, error) {
 // MarkAuthenticated ends the throttling of the connection with this RemoteAddr. It ignores the
 // addresses of other connections. It is safe for concurrent use.
 func MarkAuthenticated(remote net.Addr) {
-	if a, ok := remote.(meteredAddr); ok {
-		remote = a.Addr
-	}
 	if a, ok := remote.(throttledAddr); ok {
 		a.of.markAuthenticated()
 	}
 }
 
-// MarkCallerAuthenticated is MarkAuthenticated for the connection of a gRPC call, or of a request
-// to an HTTP server with ConnContext.
+// IsAuthenticated reports whether the connection with this RemoteAddr is not throttled, or not any
+// more.
+func IsAuthenticated(remote net.Addr) bool {
+	a, ok := remote.(throttledAddr)
+	return !ok || a.of.authenticated.Load()
+}
+
+// callerKey is the key of a context under which ConnContext notes the address of the connection.
+type callerKey struct{}
+
+// MarkCallerAuthenticated is MarkAuthenticated for the connection of a request to an HTTP server
+// with ConnContext.
 func MarkCallerAuthenticated(ctx context.Context) {
-	if p, ok := peer.FromContext(ctx); ok {
-		MarkAuthenticated(p.Addr)
+	if remote, ok := ctx.Value(callerKey{}).(net.Addr); ok {
+		MarkAuthenticated(remote)
 	}
 }
 
 // ConnContext is for the field of this name of [http.Server]; see MarkCallerAuthenticated.
 func ConnContext(ctx context.Context, conn net.Conn) context.Context {
-	return peer.NewContext(ctx, &peer.Peer{Addr: conn.RemoteAddr()})
+	return context.WithValue(ctx, callerKey{}, conn.RemoteAddr())
 }
 
 // throttledConn is a connection whose reads are throttled until it is authenticated. One goroutine

@@ -1,23 +1,16 @@
 package netguard_test
 
 import (
-	"context"
 	"io"
 	"net"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/types/known/wrapperspb"
-
 	"urlserver/internal/netguard"
+	"urlserver/internal/testkit/netguardtest"
 )
 
 const (
@@ -26,38 +19,13 @@ const (
 	maxRead   = 16 << 10
 )
 
-// read counts the bytes read from a listener's connections.
-type read struct {
-	net.Listener
-	times, bytes atomic.Int64
-}
-
-func (r *read) Accept() (net.Conn, error) {
-	conn, err := r.Listener.Accept()
-	return &readConn{conn, r}, err
-}
-
-type readConn struct {
-	net.Conn
-	by *read
-}
-
-func (c *readConn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	c.by.times.Add(1)
-	c.by.bytes.Add(int64(n))
-	return n, err
-}
-
-func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), closed: make(chan struct{})} }
-
 func TestStrangersAreReadLittleAndLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPipes()
+		p := netguardtest.NewPipes()
 		l := netguard.ThrottleUnauthenticated(p)
 		accepted := make(chan net.Conn, 1)
 		go func() { conn, _ := l.Accept(); accepted <- conn }()
-		peer := p.dial()
+		peer := p.Dial()
 		conn := <-accepted
 		go peer.Write(make([]byte, 1<<20))
 		began, buf := time.Now(), make([]byte, 1<<20)
@@ -95,10 +63,10 @@ func TestStrangersAreReadLittleAndLate(t *testing.T) {
 
 func TestStrangersEndAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPipes()
+		p := netguardtest.NewPipes()
 		l := netguard.ThrottleUnauthenticated(p)
 		go func() {
-			conn := p.dial()
+			conn := p.Dial()
 			io.Copy(conn, strings.NewReader(strings.Repeat("x", 1<<20)))
 			conn.Close()
 		}()
@@ -119,76 +87,12 @@ func TestStrangersEndAtOnce(t *testing.T) {
 	})
 }
 
-// TestCallsOfUnauthenticatedCostLittle: a client that keeps calling without the right token gets
-// errors, and its data is not read. A client with the token is served at once.
-func TestCallsOfUnauthenticatedCostLittle(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPipes()
-		l := &read{Listener: p}
-		options := netguard.GRPCServer{Token: "right", Setting: "a.token", MaxMessage: 64 << 20}.Options()
-		server := grpc.NewServer(append(options, grpc.UnknownServiceHandler(echo))...)
-		ended := make(chan error, 1)
-		go func() { ended <- server.Serve(netguard.LimitListener(l, true)) }()
-		wrong, right := caller(t, p, "wrong"), caller(t, p, "right")
-		const lasts = 20 * time.Second
-		began := time.Now()
-		if got := status.Code(call(wrong, 3<<20)); got != codes.Unauthenticated || time.Since(began) != 0 {
-			t.Errorf("%v after %v; want Unauthenticated at once", got, time.Since(began))
-		}
-		for time.Since(began) < lasts {
-			_ = call(wrong, 3<<20)
-			time.Sleep(10 * time.Millisecond)
-		}
-		if n, most := l.bytes.Load(), int64((freeReads+lasts/readEvery+2)*maxRead); n > most {
-			t.Errorf("%d bytes of a stranger were read in %v; want at most %d", n, lasts, most)
-		}
-		began = time.Now()
-		if err := call(right, 32<<20); err != nil || time.Since(began) != 0 {
-			t.Errorf("who has the token: %v after %v; want its answer at once", err, time.Since(began))
-		}
-		wrong.Close()
-		right.Close()
-		server.Stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// echo receives all messages.
-func echo(_ any, stream grpc.ServerStream) error {
-	var m wrapperspb.BytesValue
-	if err := stream.RecvMsg(&m); err != nil {
-		return err
-	}
-	return stream.SendMsg(&wrapperspb.BytesValue{})
-}
-
-func caller(t *testing.T, p *pipes, token string) *grpc.ClientConn {
-	t.Helper()
-	conn, err := grpc.NewClient("passthrough:///test",
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithPerRPCCredentials(netguard.Bearer(token)),
-		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return p.dial(), nil }))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return conn
-}
-
-func call(conn *grpc.ClientConn, size int) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	return conn.Invoke(ctx, "/a.Service/Call", &wrapperspb.BytesValue{Value: make([]byte, size)},
-		&wrapperspb.BytesValue{})
-}
-
 // TestRequestsOfUnauthenticatedCostLittle: one client sends its request byte by byte; another one
 // with the token sends a long body.
 func TestRequestsOfUnauthenticatedCostLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPipes()
-		l := &read{Listener: p}
+		p := netguardtest.NewPipes()
+		l := &netguardtest.Reads{Listener: p}
 		server := &http.Server{ConnContext: netguard.ConnContext, ReadHeaderTimeout: 10 * time.Second}
 		server.Handler = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			if netguard.IsBearer(r.Header.Get("Authorization"), "right") {
@@ -198,7 +102,7 @@ func TestRequestsOfUnauthenticatedCostLittle(t *testing.T) {
 		})
 		ended := make(chan error, 1)
 		go func() { ended <- server.Serve(netguard.LimitListener(l, true)) }()
-		slow := p.dial()
+		slow := p.Dial()
 		go func() {
 			for range 1000 {
 				if _, err := io.WriteString(slow, "x"); err != nil {
@@ -207,12 +111,12 @@ func TestRequestsOfUnauthenticatedCostLittle(t *testing.T) {
 				time.Sleep(10 * time.Millisecond)
 			}
 		}()
-		lasts(slow)
-		if n, most := l.times.Load(), int64(freeReads+10*time.Second/readEvery+2); n > most {
+		_, _ = io.Copy(io.Discard, slow) // until it is cut; the error does not matter
+		if n, most := l.Times.Load(), int64(freeReads+10*time.Second/readEvery+2); n > most {
 			t.Errorf("%d reads of a stranger in 10s; want at most %d", n, most)
 		}
 		began := time.Now()
-		conn := p.dial()
+		conn := p.Dial()
 		go io.WriteString(conn,
 			"POST / HTTP/1.0\r\nAuthorization: Bearer right\r\nContent-Length: 4000000\r\n\r\n"+
 				strings.Repeat("x", 4000000))

@@ -23,6 +23,7 @@ import (
 
 	pb "urlserver/api/reservation"
 	"urlserver/internal/netguard"
+	"urlserver/internal/netguard/grpcguard"
 	"urlserver/reservation"
 )
 
@@ -80,7 +81,7 @@ func New(cfg Config) (*Store, error) {
 		options = append(options, grpc.WithTransportCredentials(credentials.NewTLS(cfg.TLS)))
 	}
 	if cfg.Token != "" {
-		options = append(options, grpc.WithPerRPCCredentials(netguard.Bearer(cfg.Token)),
+		options = append(options, grpc.WithPerRPCCredentials(grpcguard.Bearer(cfg.Token)),
 			grpc.WithUnaryInterceptor(discreet(cfg.Token)))
 	}
 	conn, err := grpc.NewClient("services:///", options...)

@@ -18,6 +18,7 @@ import (
 
 	pb "urlserver/api/reservation"
 	"urlserver/internal/netguard"
+	"urlserver/internal/netguard/grpcguard"
 	"urlserver/reservation"
 )
 
@@ -50,7 +51,7 @@ type Server struct {
 // New returns a service.
 func New(cfg Config) *Server {
 	s := &Server{cfg: cfg, health: health.NewServer(), counters: newFigures()}
-	asks := netguard.GRPCServer{Token: cfg.Token, Setting: "--token", MaxMessage: maxMessage}
+	asks := grpcguard.Server{Token: cfg.Token, Setting: "--token", MaxMessage: maxMessage}
 	if cfg.TLS != nil {
 		asks.TLS = credentials.NewTLS(cfg.TLS)
 	}

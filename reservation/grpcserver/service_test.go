@@ -18,6 +18,7 @@ import (
 
 	pb "urlserver/api/reservation"
 	"urlserver/internal/netguard"
+	"urlserver/internal/netguard/grpcguard"
 	"urlserver/internal/testkit/certstest"
 	"urlserver/reservation"
 	"urlserver/reservation/grpcclient"
@@ -197,7 +198,7 @@ func TestHealth(t *testing.T) {
 		defer conn.Close()
 		health, asked := grpc_health_v1.NewHealthClient(conn),
 			&grpc_health_v1.HealthCheckRequest{Service: "hostreservation.HostReservation"}
-		watch, err := health.Watch(t.Context(), asked, grpc.PerRPCCredentials(netguard.Bearer("secret")))
+		watch, err := health.Watch(t.Context(), asked, grpc.PerRPCCredentials(grpcguard.Bearer("secret")))
 		if err != nil {
 			t.Fatal(err)
 		}

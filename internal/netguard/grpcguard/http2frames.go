@@ -1,4 +1,4 @@
-package netguard
+package grpcguard
 
 import "encoding/binary"
 

@@ -1,11 +1,10 @@
-package netguard_test
+package grpcguard_test
 
 import (
 	"context"
 	"io"
 	"net"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,38 +19,15 @@ import (
 	"google.golang.org/grpc/status"
 
 	"urlserver/internal/netguard"
+	"urlserver/internal/netguard/grpcguard"
+	"urlserver/internal/testkit/netguardtest"
 )
 
-// pipes is a listener without a network.
-type pipes struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error   { p.once.Do(func() { close(p.closed) }); return nil }
-func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80} }
-
-func (p *pipes) dial() net.Conn {
-	ours, theirs := net.Pipe()
-	p.conns <- theirs
-	return ours
-}
-
 // bounded runs do under virtual time. The server at the listener has the bounds.
-func bounded(t *testing.T, do func(t *testing.T, l *pipes)) {
+func bounded(t *testing.T, do func(t *testing.T, l *netguardtest.Pipes)) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
-		server := grpc.NewServer(netguard.GRPCServer{MaxMessage: 4 << 20}.Options()...)
+		l := netguardtest.NewPipes()
+		server := grpc.NewServer(grpcguard.Server{MaxMessage: 4 << 20}.Options()...)
 		grpc_health_v1.RegisterHealthServer(server, health.NewServer())
 		ended := make(chan error, 1)
 		go func() { ended <- server.Serve(netguard.LimitListener(l, false)) }()
@@ -71,16 +47,16 @@ func lasts(conn net.Conn) time.Duration {
 }
 
 func TestSilentConnectionsAreCut(t *testing.T) {
-	bounded(t, func(t *testing.T, l *pipes) {
-		if got := lasts(l.dial()); got != 10*time.Second {
+	bounded(t, func(t *testing.T, l *netguardtest.Pipes) {
+		if got := lasts(l.Dial()); got != 10*time.Second {
 			t.Errorf("who says nothing stays for %v; want 10s", got)
 		}
-		conn := l.dial()
+		conn := l.Dial()
 		go io.WriteString(conn, "PRI * HTTP/2.0\r\n")
 		if got := lasts(conn); got != 10*time.Second {
 			t.Errorf("who ends in its greeting stays for %v; want 10s", got)
 		}
-		conn = l.dial()
+		conn = l.Dial()
 		// and empty SETTINGS
 		go io.WriteString(conn, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")
 		if got := lasts(conn); got != 80*time.Second {
@@ -90,7 +66,7 @@ func TestSilentConnectionsAreCut(t *testing.T) {
 }
 
 func TestIdleConnectionsEnd(t *testing.T) {
-	bounded(t, func(t *testing.T, l *pipes) {
+	bounded(t, func(t *testing.T, l *netguardtest.Pipes) {
 		conn := client(t, l)
 		defer conn.Close()
 		if _, err := grpc_health_v1.NewHealthClient(conn).Check(t.Context(),
@@ -105,11 +81,11 @@ func TestIdleConnectionsEnd(t *testing.T) {
 	})
 }
 
-func client(t *testing.T, l *pipes) *grpc.ClientConn {
+func client(t *testing.T, l *netguardtest.Pipes) *grpc.ClientConn {
 	t.Helper()
 	conn, err := grpc.NewClient("passthrough:///test",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return l.dial(), nil }))
+		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return l.Dial(), nil }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,13 +93,13 @@ func client(t *testing.T, l *pipes) *grpc.ClientConn {
 }
 
 func TestConnectionsAreBounded(t *testing.T) {
-	bounded(t, func(t *testing.T, l *pipes) {
+	bounded(t, func(t *testing.T, l *netguardtest.Pipes) {
 		var conns []net.Conn
 		for range netguard.MaxConns {
-			conns = append(conns, l.dial())
+			conns = append(conns, l.Dial())
 		}
 		more := make(chan net.Conn)
-		go func() { more <- l.dial() }()
+		go func() { more <- l.Dial() }()
 		synctest.Wait()
 		select {
 		case <-more:
@@ -139,7 +115,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 }
 
 func TestHeadersAreBounded(t *testing.T) {
-	bounded(t, func(t *testing.T, l *pipes) {
+	bounded(t, func(t *testing.T, l *netguardtest.Pipes) {
 		conn := client(t, l)
 		defer conn.Close()
 		for n, want := range map[int]codes.Code{netguard.MaxHeader / 2: codes.OK,

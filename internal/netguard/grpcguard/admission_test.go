@@ -1,4 +1,4 @@
-package netguard
+package grpcguard
 
 import (
 	"net"
@@ -15,7 +15,7 @@ func TestAdmissionAllows(t *testing.T) {
 		"fe80::1": true, "fd00::1": false,
 	} {
 		addr := &net.TCPAddr{IP: net.ParseIP(ip), Port: 5}
-		if got := a.allows(throttledAddr{Addr: addr}); got != want {
+		if got := a.allows(meteredAddr{Addr: addr}); got != want {
 			t.Errorf("%s: %t; want %t", ip, got, want)
 		}
 	}

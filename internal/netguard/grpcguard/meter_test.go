@@ -1,4 +1,4 @@
-package netguard_test
+package grpcguard_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"urlserver/internal/netguard"
+	"urlserver/internal/netguard/grpcguard"
 	"urlserver/internal/testkit/netguardtest"
 )
 
@@ -30,7 +31,7 @@ func guarded(t *testing.T) (addr string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := netguard.GRPCServer{Token: "right", Setting: "a.token", MaxMessage: 4 * mega}.Options()
+	options := grpcguard.Server{Token: "right", Setting: "a.token", MaxMessage: 4 * mega}.Options()
 	server := grpc.NewServer(append(options, grpc.UnknownServiceHandler(echo))...)
 	grpc_health_v1.RegisterHealthServer(server, health.NewServer())
 	served := make(chan error, 1)
@@ -119,7 +120,7 @@ func TestUnauthenticatedHoldLittle(t *testing.T) {
 func dial(t *testing.T, addr, token string) *grpc.ClientConn {
 	t.Helper()
 	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithPerRPCCredentials(netguard.Bearer(token)))
+		grpc.WithPerRPCCredentials(grpcguard.Bearer(token)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package netguard_test
+package grpcguard_test
 
 import (
 	"io"
@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc"
 
 	"urlserver/internal/netguard"
+	"urlserver/internal/netguard/grpcguard"
 	"urlserver/internal/testkit/netguardtest"
 )
 
@@ -17,7 +18,7 @@ func TestConnectionsAreSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := grpc.NewServer(netguard.GRPCServer{MaxMessage: 4 << 20}.Options()...)
+	server := grpc.NewServer(grpcguard.Server{MaxMessage: 4 << 20}.Options()...)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(netguard.LimitListener(l, false)) }()
 	defer func() { server.Stop(); <-served }()

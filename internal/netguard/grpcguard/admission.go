@@ -1,13 +1,14 @@
-package netguard
+package grpcguard
 
 import (
 	"errors"
 	"net"
 	"net/netip"
-	"slices"
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+
+	"urlserver/internal/netguard"
 )
 
 // recordHandshake is the first byte of a TLS connection: the type of its first record (RFC 8446
@@ -29,7 +30,7 @@ type admission struct {
 type allowedInfo struct{ credentials.AuthInfo }
 
 // admission returns the credentials that the server asks of its clients.
-func (s GRPCServer) admission() credentials.TransportCredentials {
+func (s Server) admission() credentials.TransportCredentials {
 	creds := s.TLS
 	if creds == nil {
 		creds = insecure.NewCredentials()
@@ -48,7 +49,7 @@ func (a admission) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo
 		}
 		return a.TransportCredentials.ServerHandshake(raw)
 	}
-	MarkAuthenticated(raw.RemoteAddr())
+	netguard.MarkAuthenticated(raw.RemoteAddr())
 	creds := a.TransportCredentials
 	if a.tls {
 		first := make([]byte, 1)
@@ -71,16 +72,8 @@ func (a admission) Clone() credentials.TransportCredentials {
 }
 
 // allows reports whether an address is in one of the networks.
-func (a admission) allows(remote net.Addr) bool { return InNetworks(remote.String(), a.networks) }
-
-// InNetworks reports whether the address of a peer, "ip:port", is in one of the networks.
-func InNetworks(remote string, networks []netip.Prefix) bool {
-	at, err := netip.ParseAddrPort(remote)
-	if err != nil {
-		return false
-	}
-	ip := at.Addr().Unmap().WithZone("")
-	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(ip) })
+func (a admission) allows(remote net.Addr) bool {
+	return netguard.InNetworks(remote.String(), a.networks)
 }
 
 // peeked is a connection of which the first byte has been read already.

@@ -1,4 +1,4 @@
-package netguard
+package grpcguard
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/peer"
+
+	"urlserver/internal/netguard"
 )
 
 const (
@@ -129,7 +131,7 @@ type meteredConn struct {
 	unread atomic.Int64 // bytes of unfinished messages
 	cut    atomic.Bool
 	checks atomic.Int32 // unauthenticated health checks under way
-	// whether the client needs no token, because its network is one of GRPCServer.AllowFrom
+	// whether the client needs no token, because its network is one of Server.AllowFrom
 	allowed bool
 
 	mu      sync.Mutex // guards the fields below
@@ -188,10 +190,7 @@ func (c *meteredConn) limit() int64 {
 }
 
 // authenticated reports whether a call of the connection has carried the token.
-func (c *meteredConn) authenticated() bool {
-	a, ok := c.Conn.RemoteAddr().(throttledAddr)
-	return !ok || a.of.authenticated.Load()
-}
+func (c *meteredConn) authenticated() bool { return netguard.IsAuthenticated(c.Conn.RemoteAddr()) }
 
 // Write is [net.Conn].
 func (c *meteredConn) Write(p []byte) (int, error) {

@@ -1,20 +1,17 @@
-package netguard
+package grpcguard
 
 import (
-	"net"
 	"net/netip"
 	"time"
 
-	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
+
+	"urlserver/internal/netguard"
 )
 
 const (
-	MaxConns  = 1024     // open connections of a listener
-	MaxHeader = 16 << 10 // bytes of the header of a gRPC call or an HTTP request
-
 	maxStreams       = 100              // open streams of a connection; the client queues further calls
 	window           = 64 << 10         // bytes of a stream's finished messages that may wait for its handler
 	connWindow       = 4 << 20          // flow-control window of a connection in bytes
@@ -24,8 +21,8 @@ const (
 	maxIdle          = 10 * time.Minute // of a connection without calls; clients reconnect when they need to
 )
 
-// GRPCServer describes what a gRPC server requires of its clients and how much it grants them.
-type GRPCServer struct {
+// Server describes what a gRPC server requires of its clients and how much it grants them.
+type Server struct {
 	Token      string // required of each call except health checks; "" requires none
 	Setting    string // the name of the token's setting, for error messages
 	MaxMessage int    // bytes
@@ -34,15 +31,15 @@ type GRPCServer struct {
 }
 
 // Options returns the server options that require the token and bound the memory and the streams of
-// each client and of all together. LimitListener bounds the number of connections.
-func (s GRPCServer) Options() []grpc.ServerOption {
+// each client and of all together. [netguard.LimitListener] bounds the number of connections.
+func (s Server) Options() []grpc.ServerOption {
 	m := newMeter(s.MaxMessage, s.Token != "")
 	return []grpc.ServerOption{
 		grpc.Creds(m.credentials(s.admission())),
 		grpc.InTapHandle(newGuard(s.Token, s.Setting, m).check),
 		grpc.MaxRecvMsgSize(s.MaxMessage),
 		grpc.MaxConcurrentStreams(maxStreams),
-		grpc.MaxHeaderListSize(MaxHeader),
+		grpc.MaxHeaderListSize(netguard.MaxHeader),
 		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.ReadBufferSize(readBuffer),
 		grpc.InitialWindowSize(window),
@@ -54,14 +51,4 @@ func (s GRPCServer) Options() []grpc.ServerOption {
 			Time: time.Minute, Timeout: 20 * time.Second, MaxConnectionIdle: maxIdle,
 		}),
 	}
-}
-
-// LimitListener returns a listener that accepts at most MaxConns connections at a time; more wait
-// to be accepted. If the service requires a token, it also throttles unauthenticated connections.
-func LimitListener(l net.Listener, token bool) net.Listener {
-	l = netutil.LimitListener(l, MaxConns)
-	if token {
-		l = ThrottleUnauthenticated(l)
-	}
-	return l
 }
