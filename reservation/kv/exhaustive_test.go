@@ -3,7 +3,6 @@ package kv
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"testing"
 	"time"
@@ -11,97 +10,99 @@ import (
 	"urlserver/reservation"
 )
 
-var all = flag.Bool("all", false, "walk the longest scenario, too")
-
 const lease = walkLease * time.Millisecond
 
 // tryThenRelease leases a host, keeps it for the time of one call, and releases it.
 func tryThenRelease(name, host string) actor {
-	return actor{name: name, do: func(w *walk, s *Store) {
-		r, err := s.TryReserve(context.Background(), host, lease, name)
-		w.reserved(name, s, r, err)
+	return actor{name: name, do: func(r *actorRun, s *Store) {
+		got, err := s.TryReserve(context.Background(), host, lease, name)
+		r.reserved(s, got, err)
 	}}
 }
 
 // waitThenRelease does the same after a call, before which time may pass.
 func waitThenRelease(name, host string) actor {
 	try := tryThenRelease(name, host)
-	return actor{name: name, do: func(w *walk, s *Store) {
+	return actor{name: name, do: func(r *actorRun, s *Store) {
 		if _, err := s.cfg.KV.Get(context.Background(), "x"); err != nil {
-			w.faults = append(w.faults, err.Error())
+			r.fault(err.Error())
 		}
-		try.do(w, s)
+		try.do(r, s)
 	}}
 }
 
 // nextThenRelease does the same as tryThenRelease with the next host that is due.
 func nextThenRelease(name string) actor {
-	return actor{name: name, do: func(w *walk, s *Store) {
+	return actor{name: name, do: func(r *actorRun, s *Store) {
 		got, err := s.ReserveNextHost(context.Background(), lease, 1, name)
 		if len(got) == 0 {
 			got = []reservation.Reservation{{}}
 		}
-		w.reserved(name, s, got[0], err)
+		r.reserved(s, got[0], err)
 	}}
 }
 
-func (w *walk) reserved(name string, s *Store, r reservation.Reservation, err error) {
+func (r *actorRun) reserved(s *Store, got reservation.Reservation, err error) {
 	if errors.Is(err, reservation.ErrNotNow) {
 		return
 	}
 	if err != nil {
-		w.faults = append(w.faults, name+": "+err.Error())
+		r.fault(s.cfg.ID + ": " + err.Error())
 		return
 	}
-	w.given(name, r)
+	r.then(func(w *state) { w.given(s.cfg.ID, got) })
 	if _, err := s.cfg.KV.Get(context.Background(), "x"); err != nil { // the fetch
-		w.faults = append(w.faults, err.Error())
+		r.fault(err.Error())
 	}
-	w.returned(r)
-	err = s.ReleaseHost(context.Background(), r.Host, r.Token, time.Time{})
-	if lost := r.LeaseEnd.UnixMilli() <= w.now; err != nil &&
-		!(lost && errors.Is(err, reservation.ErrStale)) {
-		w.faults = append(w.faults, name+" releases: "+err.Error())
-	}
+	r.then(func(w *state) { w.returned(got) })
+	err = s.ReleaseHost(context.Background(), got.Host, got.Token, time.Time{})
+	r.then(func(w *state) {
+		if lost := got.LeaseEnd.UnixMilli() <= w.now; err != nil &&
+			!(lost && errors.Is(err, reservation.ErrStale)) {
+			w.faults = append(w.faults, s.cfg.ID+" releases: "+err.Error())
+		}
+	})
 }
 
 // lateRelease releases a lease that was lost long ago.
 func lateRelease(host string) actor {
-	return actor{name: "late", do: func(w *walk, s *Store) {
+	return actor{name: "late", do: func(r *actorRun, s *Store) {
 		if err := s.ReleaseHost(context.Background(), host, 1, time.Time{}); !errors.Is(err,
 			reservation.ErrStale) {
-			w.faults = append(w.faults, "a late release was taken")
+			r.fault("a late release was taken")
 		}
 	}}
 }
 
 func sweeper() actor {
-	return actor{name: "sweep", do: func(w *walk, s *Store) {
+	return actor{name: "sweep", do: func(r *actorRun, s *Store) {
 		if err := s.Sweep(context.Background()); err != nil {
-			w.faults = append(w.faults, "sweep: "+err.Error())
+			r.fault("sweep: " + err.Error())
 		}
 	}}
 }
 
 func changeAlias(alias string, hosts ...string) actor {
-	return actor{name: "alias", do: func(w *walk, s *Store) {
+	return actor{name: "alias", do: func(r *actorRun, s *Store) {
 		if err := s.SetAlias(context.Background(), alias, hosts); err != nil {
-			w.faults = append(w.faults, "alias: "+err.Error())
+			r.fault("alias: " + err.Error())
 		}
 	}}
 }
 
 // changeThenTry sets an alias and then tries to lease b, which must fail while somebody has a.
 func changeThenTry(alias string, hosts ...string) actor {
-	return actor{name: "alias", do: func(w *walk, s *Store) {
+	return actor{name: "alias", do: func(r *actorRun, s *Store) {
 		if err := s.SetAlias(context.Background(), alias, hosts); err != nil {
-			w.faults = append(w.faults, "alias: "+err.Error())
+			r.fault("alias: " + err.Error())
 		}
-		r, err := s.TryReserve(context.Background(), "b", lease, "alias")
-		if err == nil && len(w.grants) > 0 {
-			w.faults = append(w.faults, fmt.Sprintf("alias was given %+v while somebody has %+v", r,
-				w.grants))
-		}
+		got, err := s.TryReserve(context.Background(), "b", lease, "alias")
+		r.then(func(w *state) {
+			if err == nil && len(w.grants) > 0 {
+				w.faults = append(w.faults, fmt.Sprintf("alias was given %+v while somebody has %+v", got,
+					w.grants))
+			}
+		})
 	}}
 }
 
@@ -149,15 +150,14 @@ func busy(host string, prepare func(*testing.T, *Store)) func(*testing.T, *Store
 
 // releaser has the lease that busy made, and releases it.
 func releaser(host string) actor {
-	return actor{name: "one", do: func(w *walk, s *Store) {
-		r := reservation.Reservation{Host: host, Token: 1,
-			LeaseEnd: time.UnixMilli(walkStart - 1 + walkLease)}
-		w.reserved("one", s, r, nil)
+	return actor{name: "one", do: func(r *actorRun, s *Store) {
+		r.reserved(s, reservation.Reservation{Host: host, Token: 1,
+			LeaseEnd: time.UnixMilli(walkStart - 1 + walkLease)}, nil)
 	}}
 }
 
 var scenarios = []scenario{
-	{name: "two reservers, a late release, a sweep, one host", long: true,
+	{name: "two reservers, a late release, a sweep, one host",
 		prepare: held("a", added("", nil, "a")), hosts: []string{"a"},
 		actors: []actor{tryThenRelease("one", "a"), nextThenRelease("two"), lateRelease("a"),
 			sweeper()}, ticks: []int64{walkPenalty, walkLease + walkPenalty}},
@@ -171,11 +171,11 @@ var scenarios = []scenario{
 		ticks:  []int64{walkPenalty, walkLease + walkPenalty}},
 	{name: "an alias is made around a busy host", prepare: busy("a", added("", nil, "a", "b")),
 		hosts:  []string{"a", "b"},
-		actors: []actor{releaser("a"), changeThenTry("it", "a", "b")}, crashes: "nobody", long: true},
+		actors: []actor{releaser("a"), changeThenTry("it", "a", "b")}, crashes: "nobody"},
 	{name: "an alias is dissolved around a busy host",
 		prepare: busy("a", added("it", []string{"a", "b"}, "a", "b")), hosts: []string{"a", "b"},
-		actors: []actor{releaser("a"), changeThenTry("it")}, crashes: "nobody", longest: true},
-	{name: "an alias is made meanwhile", long: true, prepare: added("", nil, "a", "b"),
+		actors: []actor{releaser("a"), changeThenTry("it")}, crashes: "nobody"},
+	{name: "an alias is made meanwhile", prepare: added("", nil, "a", "b"),
 		hosts:  []string{"a", "b"},
 		actors: []actor{tryThenRelease("one", "a"), changeAlias("it", "a", "b")}, crashes: "alias"},
 }
@@ -185,12 +185,6 @@ var scenarios = []scenario{
 func TestExhaustive(t *testing.T) {
 	for _, sc := range scenarios {
 		t.Run(sc.name, func(t *testing.T) {
-			if testing.Short() && sc.long {
-				t.Skip("many states: not walked with -short")
-			}
-			if sc.longest && !*all {
-				t.Skip("600,000 states: walked with -args -all, as in CI")
-			}
 			t.Parallel()
 			states, ends, fault := sc.explore(t)
 			if fault != "" {

@@ -28,10 +28,11 @@ const (
 
 var seed = maphash.MakeSeed()
 
-// actor is one of the programs of a scenario.
+// actor is one of the programs of a scenario. What it does depends on nothing but the answers to
+// its calls of the KV and the times that it reads.
 type actor struct {
 	name string
-	do   func(w *walk, s *Store) // runs until it is done, or until w.gate makes it crash
+	do   func(r *actorRun, s *Store)
 }
 
 // scenario is the input of a walk.
@@ -41,10 +42,151 @@ type scenario struct {
 	actors  []actor
 	ticks   []int64 // how far time jumps, one jump after the other
 	hosts   []string
-	long    bool   // some seconds to a minute
-	longest bool   // minutes
 	crashes string // actors that may crash; "": any
 	blind   bool   // the KV swaps without comparing, and the walk has to find the fault
+}
+
+// call is a call of the KV.
+type call struct {
+	op          byte // 'g', 'c' or 's'
+	key, before string
+	was, to     []byte
+	limit       int
+}
+
+// answer is what the KV answers to a call.
+type answer struct {
+	value []byte
+	ok    bool
+	found []Pair
+}
+
+// of makes the call. It returns the KV after the call, and leaves m as it is.
+func (c call) of(m *mem) (a answer, after *mem) {
+	ctx := context.Background()
+	switch c.op {
+	case 'g':
+		a.value, _ = m.Get(ctx, c.key)
+	case 's':
+		a.found, _ = m.Scan(ctx, c.key, c.before, c.limit)
+	case 'c':
+		m = m.clone()
+		a.ok, _ = m.CompareAndSwap(ctx, c.key, c.was, c.to)
+	}
+	return a, m
+}
+
+// point is where an actor stands: it has had some answers, and has not made its next call.
+type point struct {
+	actor  actor
+	before *point // the point before the last answer; nil: the actor has had none
+	answer answer // the last one
+	now    int64  // the time when it came
+
+	did  []func(*state) // what the actor has done since the last answer
+	call call           // the next one
+	done bool           // there is no next one
+	seen uint64         // hash of all answers to the actor, and of the times that it has read
+	next map[answered]*point
+}
+
+// answered is an answer, by its hash, and when it came.
+type answered struct {
+	answer uint64
+	now    int64
+}
+
+// after returns the point after an answer to the actor's call.
+func (p *point) after(a answer, now int64) *point {
+	key := answered{mix(0, p.call.op, a), now}
+	next := p.next[key]
+	if next == nil {
+		next = &point{actor: p.actor, before: p, answer: a, now: now, next: map[answered]*point{}}
+		next.run()
+		p.next[key] = next
+	}
+	return next
+}
+
+// run runs the actor from its beginning to the point.
+func (p *point) run() {
+	r := &actorRun{now: walkStart, to: p}
+	for q := p; q.before != nil; q = q.before {
+		r.points = append(r.points, q)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s := New(Config{KV: r, ID: p.actor.name, Penalty: walkPenalty * time.Millisecond, Now: r.time})
+		s.sleep = func(context.Context, time.Duration) error { return nil } // the walk decides the order
+		p.actor.do(r, s)
+		p.done = true
+	}()
+	<-ended
+	p.did, p.seen = r.did, r.seen
+}
+
+// actorRun is a run of an actor along answers that it has had. It is the actor's KV.
+type actorRun struct {
+	points []*point // with the answers still to come, the next one last
+	to     *point   // where the run ends
+	now    int64
+	did    []func(*state)
+	seen   uint64
+}
+
+// ask returns the answer to a call. If there is none yet, the run has come to its end.
+func (r *actorRun) ask(c call) answer {
+	if len(r.points) == 0 {
+		r.to.call = c
+		runtime.Goexit() // nothing runs after it, not even error handling
+	}
+	last := len(r.points) - 1
+	p := r.points[last]
+	r.points, r.now, r.did = r.points[:last], p.now, nil
+	r.seen = mix(r.seen, c.op, p.answer)
+	return p.answer
+}
+
+// then notes what the actor does to the state.
+func (r *actorRun) then(do func(*state)) { r.did = append(r.did, do) }
+
+func (r *actorRun) fault(text string) {
+	r.then(func(s *state) { s.faults = append(s.faults, text) })
+}
+
+func (r *actorRun) time(context.Context) (int64, error) {
+	r.seen = mix(r.seen, 'n', answer{value: binary.LittleEndian.AppendUint64(nil, uint64(r.now))})
+	return r.now, nil
+}
+
+func (r *actorRun) Get(_ context.Context, key string) ([]byte, error) {
+	return slices.Clone(r.ask(call{op: 'g', key: key}).value), nil
+}
+
+func (r *actorRun) CompareAndSwap(_ context.Context, key string, was, to []byte) (bool, error) {
+	return r.ask(call{op: 'c', key: key, was: slices.Clone(was), to: slices.Clone(to)}).ok, nil
+}
+
+func (r *actorRun) Scan(_ context.Context, from, before string, limit int) ([]Pair, error) {
+	return slices.Clone(r.ask(call{op: 's', key: from, before: before, limit: limit}).found), nil
+}
+
+// mix adds an answer to a hash.
+func mix(to uint64, op byte, a answer) uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	h.WriteByte(op)
+	maphash.WriteComparable(&h, to)
+	maphash.WriteComparable(&h, a.ok)
+	h.Write(a.value)
+	for _, p := range a.found {
+		h.WriteString(p.Key)
+		h.WriteByte('=')
+		h.Write(p.Value)
+		h.WriteByte('\n')
+	}
+	return h.Sum64()
 }
 
 // grant is a lease that an actor has and has not released.
@@ -53,213 +195,158 @@ type grant struct {
 	by string
 }
 
-// walk is one run of a scenario by one schedule.
-type walk struct {
-	t      *testing.T
-	mem    *mem
-	now    int64
-	ticks  []int64
-	gates  []*gate
-	grants []grant
-	faults []string
-}
-
-// gate is where an actor waits before each call of the KV.
-type gate struct {
-	w       *walk
-	turn    chan bool // true: continue; false: crash
-	waiting chan bool // true: the actor waits for its turn; false: it is done
-	seen    uint64    // hash of all answers to the actor
-	done    bool
-}
-
-func (g *gate) pass() {
-	g.waiting <- true
-	if !<-g.turn {
-		runtime.Goexit() // a crash: nothing runs after it, not even error handling
-	}
-}
-
-// saw adds an answer to the state of the actor.
-func (g *gate) saw(what byte, key string, answer []byte) {
-	var h maphash.Hash
-	h.SetSeed(seed)
-	h.Write(binary.LittleEndian.AppendUint64([]byte{what}, g.seen))
-	h.WriteString(key)
-	h.WriteByte('=')
-	h.Write(answer)
-	g.seen = h.Sum64()
-}
-
-func (g *gate) Get(ctx context.Context, key string) ([]byte, error) {
-	g.pass()
-	v, err := g.w.mem.Get(ctx, key)
-	g.saw('g', key, v)
-	return v, err
-}
-
-func (g *gate) CompareAndSwap(ctx context.Context, key string, was, to []byte) (bool, error) {
-	g.pass()
-	ok, err := g.w.mem.CompareAndSwap(ctx, key, was, to)
-	g.saw('c', key, fmt.Append(nil, ok))
-	return ok, err
-}
-
-func (g *gate) Scan(ctx context.Context, from, before string, limit int) ([]Pair, error) {
-	g.pass()
-	found, err := g.w.mem.Scan(ctx, from, before, limit)
-	g.saw('s', from, fmt.Append(nil, found))
-	return found, err
+// state is a moment of a walk. A move makes a new one.
+type state struct {
+	mem     *mem
+	now     int64
+	ticks   []int64  // those to come
+	at      []*point // of each actor; nil: it is done, or has crashed
+	crashed bool     // an actor has crashed
+	grants  []grant
+	faults  []string
+	path    []int // the moves that led here
 }
 
 // given checks a new lease against the live ones.
-func (w *walk) given(by string, r reservation.Reservation) {
-	for _, g := range w.grants {
-		if g.LeaseEnd.UnixMilli() > w.now && r.LeaseEnd.UnixMilli() > w.now &&
+func (s *state) given(by string, r reservation.Reservation) {
+	for _, g := range s.grants {
+		if g.LeaseEnd.UnixMilli() > s.now && r.LeaseEnd.UnixMilli() > s.now &&
 			(g.Host == r.Host || g.Group == r.Group) {
-			w.faults = append(w.faults, fmt.Sprintf("%s was given %+v while %s has %+v", by, r,
+			s.faults = append(s.faults, fmt.Sprintf("%s was given %+v while %s has %+v", by, r,
 				g.by, g.Reservation))
 		}
 	}
-	w.grants = append(w.grants, grant{r, by})
+	s.grants = append(slices.Clone(s.grants), grant{r, by})
 }
 
 // returned removes a lease from the live ones. The actor calls it before the release, because it
 // does not use the lease after that.
-func (w *walk) returned(r reservation.Reservation) {
-	w.grants = slices.DeleteFunc(w.grants, func(g grant) bool { return g.Reservation == r })
+func (s *state) returned(r reservation.Reservation) {
+	s.grants = slices.DeleteFunc(slices.Clone(s.grants), func(g grant) bool { return g.Reservation == r })
 }
 
-// start prepares the store, and lets every actor run to its first call.
-func (sc scenario) start(t *testing.T, image map[string]string, keys []string) *walk {
-	w := &walk{t: t, mem: newMem(), now: walkStart, ticks: sc.ticks}
-	for k, v := range image {
-		w.mem.values[k] = v
-	}
-	w.mem.keys, w.mem.blind = slices.Clone(keys), sc.blind
+// start lets every actor run to its first call.
+func (sc scenario) start(m *mem) state {
+	s := state{mem: m, now: walkStart, ticks: sc.ticks}
 	for _, a := range sc.actors {
-		g := &gate{w: w, turn: make(chan bool), waiting: make(chan bool)}
-		w.gates = append(w.gates, g)
-		s := New(Config{KV: g, ID: a.name, Penalty: walkPenalty * time.Millisecond,
-			Now: func(context.Context) (int64, error) {
-				g.saw('n', "", binary.LittleEndian.AppendUint64(nil, uint64(w.now)))
-				return w.now, nil
-			}})
-		s.sleep = func(context.Context, time.Duration) error { return nil } // the walk decides the order
-		go func() {
-			defer func() { g.waiting <- false }()
-			a.do(w, s)
-		}()
-		g.done = !<-g.waiting
+		p := &point{actor: a, next: map[answered]*point{}}
+		p.run()
+		s.at = append(s.at, nil)
+		s.stand(len(s.at)-1, p)
 	}
-	return w
+	return s
 }
 
-// step lets an actor make its next call, or crash before it, and waits until it stands before
-// another call.
-func (w *walk) step(i int, crash bool) {
-	g := w.gates[i]
-	g.turn <- !crash
-	g.done = !<-g.waiting
+// stand puts an actor at a point. What it did on the way there happens now.
+func (s *state) stand(i int, p *point) {
+	s.at[i] = p
+	if p.done {
+		s.at[i] = nil
+	}
+	for _, do := range p.did {
+		do(s)
+	}
 }
 
-// moves returns the possible moves of a state: 2i lets actor i continue, 2i+1 makes it crash, and
-// the last one lets time jump.
-func (w *walk) moves(sc scenario, crashed bool) (moves []int) {
-	for i, g := range w.gates {
-		if g.done {
+// moves returns the possible moves of a state: 2i lets actor i make its next call, 2i+1 makes it
+// crash before, and the last one lets time jump.
+func (s *state) moves(sc scenario) (moves []int) {
+	for i, p := range s.at {
+		if p == nil {
 			continue
 		}
 		moves = append(moves, 2*i)
-		if !crashed && (sc.crashes == "" || sc.crashes == sc.actors[i].name) {
+		if !s.crashed && (sc.crashes == "" || sc.crashes == sc.actors[i].name) {
 			moves = append(moves, 2*i+1)
 		}
 	}
-	if len(w.ticks) > 0 {
-		moves = append(moves, 2*len(w.gates))
+	if len(s.ticks) > 0 {
+		moves = append(moves, 2*len(s.at))
 	}
 	return moves
 }
 
-func (w *walk) move(m int) (crash bool) {
-	if m == 2*len(w.gates) {
-		w.now += w.ticks[0]
-		w.ticks = w.ticks[1:]
-		return false
+// move returns the state after a move.
+func (s state) move(m int) state {
+	s.path = append(slices.Clone(s.path), m)
+	if m == 2*len(s.at) {
+		s.now += s.ticks[0]
+		s.ticks = s.ticks[1:]
+		return s
 	}
-	w.step(m/2, m%2 == 1)
-	return m%2 == 1
+	i := m / 2
+	p := s.at[i]
+	s.at = slices.Clone(s.at)
+	if m%2 == 1 {
+		s.at[i], s.crashed = nil, true
+		return s
+	}
+	var a answer
+	a, s.mem = p.call.of(s.mem)
+	s.stand(i, p.after(a, s.now))
+	return s
 }
 
-// state is a hash of everything that the future of the walk depends on.
-func (w *walk) state() [2]uint64 {
+// hash is of everything that the future of the walk depends on.
+func (s *state) hash() [2]uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
 	number := func(n uint64) { h.Write(binary.LittleEndian.AppendUint64(nil, n)) }
-	number(uint64(w.now))
-	for _, g := range w.grants {
+	number(uint64(s.now))
+	maphash.WriteComparable(&h, s.crashed)
+	for _, g := range s.grants {
 		h.WriteString(g.by)
 		number(g.Token)
 	}
-	for _, g := range w.gates {
-		if g.done {
-			g.seen = 1 // its past answers no longer matter; 0 has who has had none
+	for _, p := range s.at {
+		if p == nil {
+			number(1) // its past answers no longer matter; 0 has who has had none
+		} else {
+			number(p.seen)
 		}
-		number(g.seen)
 	}
-	number(uint64(len(w.ticks)))
+	number(uint64(len(s.ticks)))
 	a := h.Sum64()
-	for _, key := range w.mem.keys {
+	for _, key := range s.mem.keys {
 		h.WriteString(key)
 		h.WriteByte('=')
-		h.WriteString(w.mem.values[key])
+		h.WriteString(s.mem.values[key])
 	}
 	return [2]uint64{h.Sum64(), a}
 }
 
-// end makes the actors that still run crash.
-func (w *walk) end() {
-	for i, g := range w.gates {
-		for !g.done {
-			w.step(i, true)
-		}
-	}
-}
-
 // checkEnd lets time pass and the janitor run. Then every host must be free to lease, in turn:
 // nothing is lost.
-func (w *walk) checkEnd(sc scenario) {
-	w.now += walkLease + walkPenalty + 100_000
-	s := New(Config{KV: w.mem, ID: "end", Penalty: walkPenalty * time.Millisecond,
-		Now: func(context.Context) (int64, error) {
-			return w.now, nil
-		}})
+func (s *state) checkEnd(sc scenario) {
+	now := s.now + walkLease + walkPenalty + 100_000
+	store := New(Config{KV: s.mem.clone(), ID: "end", Penalty: walkPenalty * time.Millisecond,
+		Now: func(context.Context) (int64, error) { return now, nil }})
 	ctx := context.Background()
-	if err := s.Sweep(ctx); err != nil {
-		w.faults = append(w.faults, fmt.Sprintf("the last sweep: %v", err))
+	if err := store.Sweep(ctx); err != nil {
+		s.faults = append(s.faults, fmt.Sprintf("the last sweep: %v", err))
 		return
 	}
 	served := map[string]bool{}
 	for range 3 * len(sc.hosts) {
-		got, err := s.ReserveNextHost(ctx, time.Second, 1, "end")
+		got, err := store.ReserveNextHost(ctx, time.Second, 1, "end")
 		if errors.Is(err, reservation.ErrNotNow) {
 			break
 		}
 		if err != nil {
-			w.faults = append(w.faults, fmt.Sprintf("the last reservation: %v", err))
+			s.faults = append(s.faults, fmt.Sprintf("the last reservation: %v", err))
 			return
 		}
 		served[got[0].Host] = true
-		if err := s.ReleaseHost(ctx, got[0].Host, got[0].Token, time.UnixMilli(w.now+1)); err != nil {
-			w.faults = append(w.faults, fmt.Sprintf("the last release: %v", err))
+		if err := store.ReleaseHost(ctx, got[0].Host, got[0].Token, time.UnixMilli(now+1)); err != nil {
+			s.faults = append(s.faults, fmt.Sprintf("the last release: %v", err))
 		}
-		w.now += 2
-		if err := s.Sweep(ctx); err != nil {
-			w.faults = append(w.faults, fmt.Sprintf("the last sweep: %v", err))
+		now += 2
+		if err := store.Sweep(ctx); err != nil {
+			s.faults = append(s.faults, fmt.Sprintf("the last sweep: %v", err))
 		}
 	}
 	if len(served) != len(sc.hosts) {
-		w.faults = append(w.faults, fmt.Sprintf("only %v of %v are ever served again", served, sc.hosts))
+		s.faults = append(s.faults, fmt.Sprintf("only %v of %v are ever served again", served, sc.hosts))
 	}
 }
 
@@ -272,37 +359,27 @@ func (sc scenario) explore(t *testing.T) (states, ends int, fault string) {
 			return walkStart - 1, nil
 		}})
 	sc.prepare(t, prepared)
-	seen := map[[2]uint64]bool{}
-	stack := [][]int{nil}
-	for len(stack) > 0 {
-		path := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		w := sc.start(t, base.values, base.keys)
-		crashed := false
-		for _, m := range path {
-			crashed = w.move(m) || crashed
+	base.blind = sc.blind
+	first := sc.start(base)
+	seen := map[[2]uint64]bool{first.hash(): true}
+	for left := []state{first}; len(left) > 0; {
+		s := left[len(left)-1]
+		left = left[:len(left)-1]
+		moves := s.moves(sc)
+		if len(moves) == 0 {
+			ends++
+			s.checkEnd(sc)
 		}
-		for { // follow the first move, and leave the others for later
-			if state := w.state(); seen[state] {
-				break
-			} else {
-				seen[state] = true
+		for _, m := range moves {
+			next := s.move(m)
+			s.faults = append(s.faults, next.faults...)
+			if h := next.hash(); !seen[h] {
+				seen[h] = true
+				left = append(left, next)
 			}
-			moves := w.moves(sc, crashed)
-			if len(moves) == 0 {
-				ends++
-				w.checkEnd(sc)
-				break
-			}
-			for _, m := range moves[1:] {
-				stack = append(stack, append(slices.Clone(path), m))
-			}
-			path = append(slices.Clone(path), moves[0])
-			crashed = w.move(moves[0]) || crashed
 		}
-		w.end()
-		if len(w.faults) > 0 {
-			return len(seen), ends, fmt.Sprintf("schedule %v:\n%s", path, strings.Join(w.faults, "\n"))
+		if len(s.faults) > 0 {
+			return len(seen), ends, fmt.Sprintf("after %v:\n%s", s.path, strings.Join(s.faults, "\n"))
 		}
 	}
 	return len(seen), ends, ""

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -24,6 +25,10 @@ type mem struct {
 }
 
 func newMem() *mem { return &mem{values: map[string]string{}} }
+
+func (m *mem) clone() *mem {
+	return &mem{values: maps.Clone(m.values), keys: slices.Clone(m.keys), blind: m.blind}
+}
 
 func (m *mem) Get(_ context.Context, key string) ([]byte, error) {
 	m.mu.Lock()
