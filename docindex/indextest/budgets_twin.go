@@ -19,18 +19,16 @@ type budgetTwin struct {
 	s      docindex.Store
 	rnd    *rand.Rand
 	crawls map[string]*budgetmodel.Crawl
-	docs   map[string]*twinDoc // by URL and crawl
+	docs   map[string]*twinDoc // by DOC_ID; those that have not ended
 	out    []*twinDoc
 	puts   int
 	hosts  int // of the domain that has most
 }
 
 type twinDoc struct {
-	url, id, host, crawl string
-	state                docindex.State
+	url, id, host, domain, crawl string
+	state                        docindex.State
 }
-
-func (d *twinDoc) domain() string { return cmp.Or(weburl.Domain(d.host), d.host) }
 
 // twinBudgets: whatever comes in whatever order, a domain that waits is handed out only when all wait.
 func twinBudgets(t *testing.T, seeds uint64, open func(t *testing.T) docindex.Store) {
@@ -81,13 +79,13 @@ func (w *budgetTwin) put() {
 		domain := min(w.rnd.IntN(6), w.rnd.IntN(6))
 		host := fmt.Sprintf("h%d.d%d.example", w.rnd.IntN(w.hosts>>domain+1), domain)
 		one := &twinDoc{url: fmt.Sprintf("http://%s/%d", host, w.puts), id: fmt.Sprint(w.puts), host: host,
-			crawl: fmt.Sprintf("c%d", w.rnd.IntN(len(w.crawls)))}
+			domain: cmp.Or(weburl.Domain(host), host), crawl: fmt.Sprintf("c%d", w.rnd.IntN(len(w.crawls)))}
 		w.docs[one.id] = one
 		err := p.Add(docindex.Put{URL: []byte(one.url), DocID: []byte(one.id), Crawl: []byte(one.crawl)})
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		w.crawls[one.crawl].Known(one.domain())
+		w.crawls[one.crawl].Known(one.domain)
 	}
 	if _, err := w.s.Put(w.t.Context(), &p); err != nil {
 		w.t.Fatal(err)
@@ -123,7 +121,7 @@ func (w *budgetTwin) ready(crawl string, rejects []string) map[string]bool {
 	ready := map[string]bool{}
 	for _, d := range w.docs {
 		if d.crawl == crawl && d.state == docindex.Scheduled && !slices.Contains(rejects, d.host) {
-			ready[d.domain()] = true
+			ready[d.domain] = true
 		}
 	}
 	return ready
@@ -131,14 +129,17 @@ func (w *budgetTwin) ready(crawl string, rejects []string) map[string]bool {
 
 func (w *budgetTwin) handedOut(id string, rejects []string) {
 	d := w.docs[id]
+	if d == nil || d.state != docindex.Scheduled {
+		w.t.Fatalf("%s is handed out: %+v", id, d)
+	}
 	ready := func() map[string]bool { return w.ready(d.crawl, rejects) }
 	active := map[string]bool{}
 	for _, other := range w.docs {
-		if other.crawl == d.crawl && other.state != docindex.Completed {
-			active[other.domain()] = true
+		if other.crawl == d.crawl {
+			active[other.domain] = true
 		}
 	}
-	if wrong := w.crawls[d.crawl].Page(d.domain(), 1, ready, len(active)); wrong != "" {
+	if wrong := w.crawls[d.crawl].Page(d.domain, 1, ready, len(active)); wrong != "" {
 		w.t.Errorf("%s of %s is handed out: %s", d.url, d.crawl, wrong)
 	}
 	d.state = docindex.InTransit
@@ -159,7 +160,7 @@ func (w *budgetTwin) finish(n int) {
 			d.state = docindex.Scheduled
 		} else {
 			done.Add(o)
-			d.state = docindex.Completed
+			delete(w.docs, d.id)
 		}
 	}
 	if err := w.s.Outcomes(w.t.Context(), &done); err != nil {
@@ -182,7 +183,7 @@ func (w *budgetTwin) check() {
 		}
 		if told := status.AtSlots.Wait; told.Rule == docindex.WaitOverBudget {
 			round, pages := w.crawls[told.Crawl].Waits(told.Name)
-			if told.Name != d.domain() || int(told.Round) != round || int(told.Count) != pages {
+			if told.Name != d.domain || int(told.Round) != round || int(told.Count) != pages {
 				w.t.Errorf("%s waits: %+v; want round %d, %d pages", d.host, told, round, pages)
 			}
 		}
