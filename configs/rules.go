@@ -3,6 +3,7 @@ package configs
 import (
 	"cmp"
 	"fmt"
+	"slices"
 )
 
 // rule is about settings that must go together.
@@ -11,7 +12,10 @@ type rule struct {
 	fault func(c Config) string // "": nothing is wrong
 }
 
-func rules() []rule {
+func rules() []rule { return slices.Concat(indexRules(), pairRules(), guardRules()) }
+
+// indexRules returns the rules about slots, and about what needs which kind of index.
+func indexRules() []rule {
 	return []rule{
 		{keys: []string{"Req_Host_Concurrent", "Queue_Len"}, fault: activeRangeFits},
 		{keys: []string{rulesKey, "Queue_Len"}, fault: ruledRangesFit},
@@ -37,6 +41,12 @@ func rules() []rule {
 			return embedded(c, len(c.Monitor.Brokers) > 0,
 				"monitor.brokers: crawl control needs an embedded index; run it there")
 		}},
+	}
+}
+
+// pairRules returns the rules about settings of one thing, of which one needs the other.
+func pairRules() []rule {
+	return []rule{
 		{keys: []string{"docindex.retry", "docindex.max_retry"}, fault: func(c Config) string {
 			return ordered("docindex.retry", c.DocIndex.Retry, "docindex.max_retry",
 				c.DocIndex.MaxRetry, short)
@@ -68,6 +78,12 @@ func rules() []rule {
 		{keys: []string{"monitor.tls_cert", "monitor.tls_key"}, fault: func(c Config) string {
 			return pairedTLS("monitor", c.Monitor.TLSCert, c.Monitor.TLSKey)
 		}},
+	}
+}
+
+// guardRules returns the rules about listeners that anybody could reach.
+func guardRules() []rule {
+	return []rule{
 		{keys: []string{"spider.listen", "spider.token", "spider.tls_cert", "allow_insecure"},
 			fault: func(c Config) string {
 				return guarded(c, "spider.listen", c.Spider.Listen, c.Spider.Token != "" ||

@@ -39,39 +39,61 @@ func (s *tellingSlots) Cancel(_ context.Context, o *docindex.Outcomes) (int, err
 	return len(all), nil
 }
 
+// keepingDaemon is crawl control of a daemon.
+type keepingDaemon struct {
+	store      *redis.Store
+	slots      *tellingSlots
+	handler    *crawlcontrol.Handler
+	controller *crawlcontrol.Controller
+}
+
+func startKeeping(t *testing.T, cfg redis.Config) *keepingDaemon {
+	t.Helper()
+	d := &keepingDaemon{store: redis.New(cfg), slots: &tellingSlots{cancelled: make(chan []string, 10)}}
+	t.Cleanup(func() { d.store.Close() })
+	for {
+		_, err := d.store.Document(t.Context(), []byte("1"))
+		if errors.Is(err, docindex.ErrUnknown) {
+			break
+		}
+		t.Log(err) // a busy machine may not connect in time at once
+	}
+	d.controller = crawlcontrol.NewController(d.store, d.slots, zerolog.Nop())
+	d.handler = crawlcontrol.New(d.controller, 10)
+	return d
+}
+
+// do has the daemon handle a request, and returns its reply.
+func (d *keepingDaemon) do(t *testing.T, text string) crawlcontrol.Reply {
+	t.Helper()
+	replies, _, err := d.handler.Do(t.Context(), [][]byte{[]byte(text)})
+	if err != nil || len(replies) != 1 {
+		t.Fatalf("%s: %d replies, %v", text, len(replies), err)
+	}
+	return replies[0]
+}
+
+// watch sends what the daemon tells of crawls that end, without the time.
+func (d *keepingDaemon) watch(ctx context.Context, notices chan<- string) {
+	d.controller.Run(ctx, time.Hour, func(r crawlcontrol.Reply, told func()) {
+		told()
+		text, _, _ := strings.Cut(string(r.Body), `,"server_time"`)
+		notices <- text[1:]
+	})
+}
+
 // Two daemons share an index in Redis: what one is asked to do with a crawl, the other does with
 // what it has of it.
 func TestKeepersShareRedis(t *testing.T) {
 	cfg := redis.Config{Addrs: []string{redistest.Start(t).Addr()}, Lease: time.Hour,
 		Janitor: 10 * time.Millisecond}
-	var stores [2]*redis.Store
-	var slots [2]*tellingSlots
-	var handlers [2]*crawlcontrol.Handler
-	var controllers [2]*crawlcontrol.Controller
-	for i := range stores {
-		stores[i], slots[i] = redis.New(cfg), &tellingSlots{cancelled: make(chan []string, 10)}
-		t.Cleanup(func() { stores[i].Close() })
-		for {
-			_, err := stores[i].Document(t.Context(), []byte("1"))
-			if errors.Is(err, docindex.ErrUnknown) {
-				break
-			}
-			t.Log(err) // a busy machine may not connect in time at once
-		}
-		controllers[i] = crawlcontrol.NewController(stores[i], slots[i], zerolog.Nop())
-		handlers[i] = crawlcontrol.New(controllers[i], 10)
-	}
-	do := func(i int, text string) crawlcontrol.Reply {
-		t.Helper()
-		replies, _, err := handlers[i].Do(t.Context(), [][]byte{[]byte(text)})
-		if err != nil || len(replies) != 1 {
-			t.Fatalf("%s: %d replies, %v", text, len(replies), err)
-		}
-		return replies[0]
+	var daemons [2]*keepingDaemon
+	for i := range daemons {
+		daemons[i] = startKeeping(t, cfg)
 	}
 	want := func(i int, text, part string) {
 		t.Helper()
-		if got := do(i, text); !strings.Contains(string(got.Body), part) {
+		if got := daemons[i].do(t, text); !strings.Contains(string(got.Body), part) {
 			t.Errorf("%s: %s; want %s", text, got.Body, part)
 		}
 	}
@@ -79,14 +101,14 @@ func TestKeepersShareRedis(t *testing.T) {
 		want(0, string(crawl(host)), `"status":"new"`)
 	}
 	var b docindex.Batch
-	if err := stores[1].Candidates(t.Context(), 2, nil, &b); err != nil || b.Len() != 2 {
+	if err := daemons[1].store.Candidates(t.Context(), 2, nil, &b); err != nil || b.Len() != 2 {
 		t.Fatalf("%d candidates, %v", b.Len(), err)
 	}
 	want(0, string(crawl("c")), `"status":"new"`)
 	want(0, infoText, `"total_pending":3,`)
 	want(0, stopText, `"total_purged":3,`)
 	want(1, stopText, `"total_purged":3,`) // as when the first daemon died before its reply was there
-	r := do(1, stopText)
+	r := daemons[1].do(t, stopText)
 	r.Acknowledged(t.Context())
 	want(0, stopText, `"total_purged":0,`)
 	want(1, string(crawl("d")), `"status":"dropped"`)
@@ -99,18 +121,12 @@ func TestKeepersShareRedis(t *testing.T) {
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	defer cancel()
-	for _, k := range controllers {
-		watching.Go(func() {
-			k.Run(ctx, time.Hour, func(r crawlcontrol.Reply, told func()) {
-				told()
-				text, _, _ := strings.Cut(string(r.Body), `,"server_time"`)
-				notices <- text[1:]
-			})
-		})
+	for _, d := range daemons {
+		watching.Go(func() { d.watch(ctx, notices) })
 	}
 	var cancelled []string
 	for len(cancelled) < 2 { // they are of two shards
-		cancelled = append(cancelled, <-slots[1].cancelled...)
+		cancelled = append(cancelled, <-daemons[1].slots.cancelled...)
 	}
 	if slices.Sort(cancelled); cancelled[0] != "stopped http://a.test/" ||
 		cancelled[1] != "stopped http://b.test/" {

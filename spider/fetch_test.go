@@ -222,15 +222,18 @@ func TestFetchTLS(t *testing.T) {
 	}
 }
 
-func TestFetchOfHostileHosts(t *testing.T) {
+// hostileHost is a host that answers a request as none should.
+type hostileHost struct {
+	name   string
+	answer func(io.Writer) // writes until the spider closes the connection
+	status int             // 0: an error
+	body   int             // its length
+	cut    cut
+}
+
+func hostileHosts() []hostileHost {
 	ok := "HTTP/1.1 200 OK\r\n"
-	for _, c := range []struct {
-		name   string
-		answer func(io.Writer) // writes until the spider closes the connection
-		status int             // 0: an error
-		body   int             // its length
-		cut    cut
-	}{
+	return []hostileHost{
 		{name: "hangs up", answer: func(io.Writer) {}},
 		{name: "no HTTP", answer: say("220 mail.test ESMTP\r\n")},
 		{name: "status of four digits", answer: say("HTTP/1.1 2000 OK\r\n\r\n")},
@@ -273,7 +276,11 @@ func TestFetchOfHostileHosts(t *testing.T) {
 			answer: say(ok + "Content-Length: 9223372036854775807\r\n\r\nabc")},
 		{name: "switches protocol", status: 101,
 			answer: say("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nabc")},
-	} {
+	}
+}
+
+func TestFetchOfHostileHosts(t *testing.T) {
+	for _, c := range hostileHosts() {
 		t.Run(c.name, func(t *testing.T) {
 			addr, port := raw(t, func(conn net.Conn) {
 				readRequest(bufio.NewReader(conn))

@@ -312,6 +312,16 @@ func scrapyPython(t *testing.T) string {
 	return python
 }
 
+// mirrored is a static mirror, and which of its pages are crawled.
+type mirrored struct {
+	name    string
+	folders []string // of Debian's documentation packages; nil: twoSites
+	path    string   // of the first page
+	domains []string
+	deny    []string
+	depth   int // 0: any
+}
+
 // TestSamePagesAsScrapy crawls static mirrors with the reference spider and with Scrapy's
 // CrawlSpider, within the same domains, depth and denied patterns. Both ask the same pages.
 func TestSamePagesAsScrapy(t *testing.T) {
@@ -320,14 +330,7 @@ func TestSamePagesAsScrapy(t *testing.T) {
 		t.Skip("crawls four sites twice")
 	}
 	python := scrapyPython(t)
-	for _, c := range []struct {
-		name    string
-		folders []string // of Debian's documentation packages; nil: twoSites
-		path    string   // of the first page
-		domains []string
-		deny    []string
-		depth   int // 0: any
-	}{
+	for _, c := range []mirrored{
 		{name: "two sites", path: "/", domains: []string{"127.0.0.2", "127.0.0.3"}, deny: []string{"/trap/"}},
 		{name: "one of two sites, two links deep", path: "/", domains: []string{"127.0.0.2"}, depth: 2},
 		{name: "libxslt", folders: []string{"/usr/share/doc/libxslt1-dev"}, path: "/html/index.html",
@@ -335,55 +338,62 @@ func TestSamePagesAsScrapy(t *testing.T) {
 		{name: "Django, two links deep", folders: []string{"/usr/share/doc/python-django-doc/html"},
 			path: "/index.html", domains: []string{"127.0.0.2"}, depth: 2, deny: []string{"/_sources/", `\.js$`}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			for _, dir := range c.folders {
-				if _, err := os.Stat(dir); err != nil {
-					t.Skipf("a documentation package is not installed: %v", err)
-				}
-			}
-			var m *mirror
-			if c.folders == nil {
-				m = twoSites(t)
-			} else {
-				m = startMirror(t, c.folders...)
-			}
-			seed := "http://" + m.hosts[0] + c.path
-			conf, _ := json.Marshal(map[string]any{"seeds": []string{seed}, "domains": c.domains, "deny": c.deny,
-				"depth": c.depth})
-			file := write(t, "mirror.py", scrapySpider)
-			if out, err := exec.CommandContext(t.Context(), python, file, string(conf)).CombinedOutput(); err != nil {
-				t.Fatalf("Scrapy: %v\n%s", err, out)
-			}
-			want := m.pages("scrapy")
-			d := startDaemon(t, settings(t, ""))
-			referenceSpider(t, d)
-			args := []string{"put", "--at", d.at, "--crawl", "mirror"}
-			for _, domain := range c.domains {
-				args = append(args, "--domain", domain)
-			}
-			for _, pattern := range c.deny {
-				args = append(args, "--deny", pattern)
-			}
-			if c.depth > 0 {
-				args = append(args, "--depth", fmt.Sprint(c.depth))
-			}
-			command(t, seed, append(args, "-")...).want(t, 0, `"new":1`, "")
-			t.Logf("%+v", crawled(t, d, "mirror", 1))
-			got := m.pages("reference")
-			for _, url := range want {
-				if !slices.Contains(got, url) {
-					t.Errorf("Scrapy alone asked %s", url)
-				}
-			}
-			for _, url := range got {
-				if !slices.Contains(want, url) {
-					t.Errorf("the reference spider alone asked %s", url)
-				}
-			}
-			if len(want) < 5 {
-				t.Errorf("Scrapy asked %q: the test tests too little", want)
-			}
-			t.Logf("%d pages", len(want))
-		})
+		t.Run(c.name, func(t *testing.T) { c.test(t, python) })
 	}
+}
+
+func (c mirrored) test(t *testing.T, python string) {
+	for _, dir := range c.folders {
+		if _, err := os.Stat(dir); err != nil {
+			t.Skipf("a documentation package is not installed: %v", err)
+		}
+	}
+	var m *mirror
+	if c.folders == nil {
+		m = twoSites(t)
+	} else {
+		m = startMirror(t, c.folders...)
+	}
+	seed := "http://" + m.hosts[0] + c.path
+	conf, _ := json.Marshal(map[string]any{"seeds": []string{seed}, "domains": c.domains, "deny": c.deny,
+		"depth": c.depth})
+	file := write(t, "mirror.py", scrapySpider)
+	if out, err := exec.CommandContext(t.Context(), python, file, string(conf)).CombinedOutput(); err != nil {
+		t.Fatalf("Scrapy: %v\n%s", err, out)
+	}
+	want := m.pages("scrapy")
+	d := startDaemon(t, settings(t, ""))
+	referenceSpider(t, d)
+	command(t, seed, append(c.args(d.at), "-")...).want(t, 0, `"new":1`, "")
+	t.Logf("%+v", crawled(t, d, "mirror", 1))
+	got := m.pages("reference")
+	for _, url := range want {
+		if !slices.Contains(got, url) {
+			t.Errorf("Scrapy alone asked %s", url)
+		}
+	}
+	for _, url := range got {
+		if !slices.Contains(want, url) {
+			t.Errorf("the reference spider alone asked %s", url)
+		}
+	}
+	if len(want) < 5 {
+		t.Errorf("Scrapy asked %q: the test tests too little", want)
+	}
+	t.Logf("%d pages", len(want))
+}
+
+// args are those of "urlserver put".
+func (c mirrored) args(at string) []string {
+	args := []string{"put", "--at", at, "--crawl", "mirror"}
+	for _, domain := range c.domains {
+		args = append(args, "--domain", domain)
+	}
+	for _, pattern := range c.deny {
+		args = append(args, "--deny", pattern)
+	}
+	if c.depth > 0 {
+		args = append(args, "--depth", fmt.Sprint(c.depth))
+	}
+	return args
 }

@@ -13,32 +13,12 @@ import (
 func DueLater(t *testing.T, s docindex.Store) {
 	want := func(when string, all, crawl docindex.Counts) {
 		t.Helper()
-		for _, c := range []struct {
-			of   *docindex.Scope
-			want docindex.Counts
-		}{{nil, all}, {&docindex.Scope{Crawl: []byte("c")}, crawl}} {
-			got := Count(t, s, c.of)
-			got.Queues, got.Active = 0, 0
-			if got != c.want {
-				t.Errorf("%s: %+v; want %+v", when, got, c.want)
-			}
-		}
+		wantLater(t, s, when, nil, all)
+		wantLater(t, s, when, &docindex.Scope{Crawl: []byte("c")}, crawl)
 	}
 	put := func(due int64, update bool, urls ...string) {
 		t.Helper()
-		var p docindex.Puts
-		for _, u := range urls {
-			crawl := []byte(nil)
-			if u[0] == 'c' {
-				crawl, u = []byte("c"), u[1:]
-			}
-			if err := p.Add(docindex.Put{URL: []byte(u), Crawl: crawl, Due: due, Update: update}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if _, err := s.Put(t.Context(), &p); err != nil {
-			t.Fatal(err)
-		}
+		putDue(t, s, due, update, urls...)
 	}
 	later := time.Now().Unix() + 3600
 	put(0, false, "http://a.test/now", "chttp://a.test/now")
@@ -85,4 +65,32 @@ func DueLater(t *testing.T, s docindex.Store) {
 		t.Fatal(fmt.Sprint("Purge: ", n), err)
 	}
 	want("a queue was purged", docindex.Counts{Scheduled: 1, Later: 1}, docindex.Counts{})
+}
+
+// wantLater compares what a store counts, without queues.
+func wantLater(t *testing.T, s docindex.Store, when string, of *docindex.Scope, want docindex.Counts) {
+	t.Helper()
+	got := Count(t, s, of)
+	got.Queues, got.Active = 0, 0
+	if got != want {
+		t.Errorf("%s: %+v; want %+v", when, got, want)
+	}
+}
+
+// putDue puts URLs that are due then. One that begins with "c" is of crawl c.
+func putDue(t *testing.T, s docindex.Store, due int64, update bool, urls ...string) {
+	t.Helper()
+	var p docindex.Puts
+	for _, u := range urls {
+		crawl := []byte(nil)
+		if u[0] == 'c' {
+			crawl, u = []byte("c"), u[1:]
+		}
+		if err := p.Add(docindex.Put{URL: []byte(u), Crawl: crawl, Due: due, Update: update}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Put(t.Context(), &p); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -44,6 +44,45 @@ func readOldStore(t *testing.T) (old oldStore) {
 	return old
 }
 
+// check compares all documents of a store with those of the old one. It returns the URLs that are to
+// be handed out, and how many that are due are not: their queue is blocked, or has its limit.
+func (old *oldStore) check(t *testing.T, s *Store) (wanted map[string]bool, blocked, limited int) {
+	t.Helper()
+	wanted = map[string]bool{}
+	for url, is := range old.Documents {
+		doc, err := s.Document(t.Context(), []byte(is.ID))
+		if err != nil || string(doc.URL) != url || doc.State != is.State || doc.Due != is.Due ||
+			doc.Priority != is.Priority || string(doc.Crawl) != is.Crawl {
+			t.Errorf("%s is %+v, %v; want %+v", url, doc, err, is)
+		}
+		host := string(docindex.HostOf([]byte(url)))
+		switch due := is.State != docindex.Completed && is.Due < old.Micros/1_000_000; {
+		case due && is.Crawl == "" && host == "h7.example":
+			blocked++
+		case due && is.Crawl == "c2" && host == "h9.example":
+			limited++
+		case due:
+			wanted[url] = true
+		}
+	}
+	return wanted, blocked, limited
+}
+
+// takeFor takes and ends all that is due each minute. It returns how often each URL was handed out.
+func (d *daemons) takeFor(s *Store, span time.Duration) map[string]int {
+	d.t.Helper()
+	got := map[string]int{}
+	for range span / time.Minute {
+		b := take(d.t, s)
+		for _, url := range urls(b) {
+			got[url]++
+		}
+		end(d.t, s, b)
+		d.pass(time.Minute)
+	}
+	return got
+}
+
 // TestStoreOf8c887e0: all documents of that store are as they were, what was out is due again when
 // its time has passed, and each that is due is handed out once.
 func TestStoreOf8c887e0(t *testing.T) {
@@ -59,24 +98,7 @@ func TestStoreOf8c887e0(t *testing.T) {
 	if len(old.Documents) != 120 {
 		t.Fatalf("%d documents; want 120", len(old.Documents))
 	}
-	wanted := map[string]bool{} // what is to be handed out
-	blocked, limited := 0, 0
-	for url, is := range old.Documents {
-		doc, err := s.Document(ctx, []byte(is.ID))
-		if err != nil || string(doc.URL) != url || doc.State != is.State || doc.Due != is.Due ||
-			doc.Priority != is.Priority || string(doc.Crawl) != is.Crawl {
-			t.Errorf("%s is %+v, %v; want %+v", url, doc, err, is)
-		}
-		host := string(docindex.HostOf([]byte(url)))
-		switch due := is.State != docindex.Completed && is.Due < old.Micros/1_000_000; {
-		case due && is.Crawl == "" && host == "h7.example":
-			blocked++
-		case due && is.Crawl == "c2" && host == "h9.example":
-			limited++
-		case due:
-			wanted[url] = true
-		}
-	}
+	wanted, blocked, limited := old.check(t, s)
 	if blocked == 0 || len(wanted) < 30 {
 		t.Errorf("%d documents are blocked, %d of a limited queue, %d to be handed out", blocked, limited, len(wanted))
 	}
@@ -85,15 +107,7 @@ func TestStoreOf8c887e0(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.pass(2 * time.Hour) // all leases are over
-	got := map[string]int{}
-	for range 200 {
-		b := take(t, s)
-		for _, url := range urls(b) {
-			got[url]++
-		}
-		end(t, s, b)
-		d.pass(time.Minute)
-	}
+	got := d.takeFor(s, 200*time.Minute)
 	for url := range wanted {
 		if got[url] != 1 {
 			t.Errorf("%s was handed out %d times; want once", url, got[url])

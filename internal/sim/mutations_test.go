@@ -24,6 +24,7 @@ type mutation struct {
 // fault returns a function that sets a package's Fault.
 func fault[F any](at *F, value F) func() { return func() { *at = value } }
 
+// slotsMutations returns mutations of one pace.
 func slotsMutations() []mutation {
 	return []mutation{
 		{name: "halved gap", kind: "healthy", set: fault(&hostslots.Fault, hostslots.FaultGap),
@@ -64,6 +65,13 @@ func slotsMutations() []mutation {
 			want: []Rule{RuleTransaction}},
 		{name: "blocked hosts asked", kind: "operator", set: fault(&hostslots.Fault, hostslots.FaultBlock),
 			want: []Rule{RuleBlocked}},
+	}
+}
+
+// levelMutations returns mutations of the pace of sites, addresses and shared networks, by rules and
+// over restarts.
+func levelMutations() []mutation {
+	return []mutation{
 		{name: "rules for hosts ignored", kind: "rules", set: fault(&hostslots.Fault, hostslots.FaultLimits),
 			want: []Rule{RuleGapAddress, RuleGapSite, RuleOpenAddress, RuleOpenSite, RuleBlockedByRule, RuleStart}},
 		{name: "a group asked before hosts have joined it", kind: "rules",
@@ -97,6 +105,7 @@ func slotsMutations() []mutation {
 	}
 }
 
+// engineMutations returns mutations of when and what the engine sends and reports.
 func engineMutations() []mutation {
 	return []mutation{
 		{name: "groups of rules ignored", kind: "rules",
@@ -109,12 +118,6 @@ func engineMutations() []mutation {
 			want: []Rule{RuleDisabled}},
 		{name: "sent while stopped", kind: "stop", set: fault(&engine.Fault, engine.FaultSend),
 			want: []Rule{RuleDisabled}},
-		{name: "robots.txt ignored", kind: "healthy", set: fault(&engine.Fault, engine.FaultRobots),
-			want: []Rule{RuleRobots}},
-		{name: "robots.txt not fetched", kind: "healthy", set: fault(&engine.Fault, engine.FaultUnasked),
-			want: []Rule{RuleRobots}},
-		{name: "robots.txt kept for ever", kind: "day", set: fault(&engine.Fault, engine.FaultOld),
-			want: []Rule{RuleRobots}},
 		{name: "outcomes reported twice", kind: "healthy", set: fault(&engine.Fault, engine.FaultAgain),
 			want: []Rule{RuleOutcome}},
 		{name: "outcomes not reported", kind: "healthy", set: fault(&engine.Fault, engine.FaultUnreported),
@@ -123,6 +126,18 @@ func engineMutations() []mutation {
 			want: []Rule{RuleOutcome}},
 		{name: "quarantine ignored", kind: "day", set: fault(&engine.Fault, engine.FaultQuarantine),
 			want: []Rule{RuleLine, RuleOutcome}},
+		{name: "two requests to the index at once", kind: "healthy", set: fault(&engine.Fault, engine.FaultAsk),
+			want: []Rule{RuleAsk}},
+		{name: "sleeps too long", kind: "healthy", set: fault(&engine.Fault, engine.FaultSleep),
+			want: []Rule{RuleSleep}},
+		{name: "never sleeps", kind: "healthy", set: fault(&engine.Fault, engine.FaultSpin),
+			want: []Rule{RuleIdle}},
+	}
+}
+
+// spiderMutations returns mutations of what the engine does with spiders and their lines.
+func spiderMutations() []mutation {
+	return []mutation{
 		{name: "too many documents at a spider", kind: "day", set: fault(&engine.Fault, engine.FaultRoom),
 			want: []Rule{RuleInFlight, RuleSuspects, RuleRoom}},
 		{name: "more documents at a spider than it said", kind: "verbs", set: fault(&engine.Fault, engine.FaultSaid),
@@ -139,22 +154,30 @@ func engineMutations() []mutation {
 			want: []Rule{RuleOutcome}},
 		{name: "late lines not counted", kind: "stall", set: fault(&engine.Fault, engine.FaultWire),
 			want: []Rule{RuleGapSite, RuleGapAddress, RuleCrawlDelay, RuleFair, RuleBackoff}},
-		{name: "a host that moves with documents held", kind: "collide",
-			set: fault(&engine.Fault, engine.FaultAddress), want: []Rule{RuleAddress}},
-		{name: "two requests to the index at once", kind: "healthy", set: fault(&engine.Fault, engine.FaultAsk),
-			want: []Rule{RuleAsk}},
-		{name: "sleeps too long", kind: "healthy", set: fault(&engine.Fault, engine.FaultSleep),
-			want: []Rule{RuleSleep}},
 		{name: "any spider gets documents", kind: "spiders", set: fault(&engine.Fault, engine.FaultChoice),
 			want: []Rule{RuleChoice}},
-		{name: "hanging robots.txt keep their places", kind: "robots",
-			set: fault(&engine.Fault, engine.FaultPlaces), want: []Rule{RuleServed}},
-		{name: "names given up at once", kind: "zones", set: fault(&engine.Fault, engine.FaultGiveUp),
-			want: []Rule{RulePatience}},
 		{name: "suspects blamed though others were lost with them", kind: "spiders",
 			set: fault(&engine.Fault, engine.FaultBlame), want: []Rule{RulePatience, RuleSuspects}},
 		{name: "a connection not closed", kind: "spiders", set: fault(&engine.Fault, engine.FaultHangUp),
 			want: []Rule{RuleHangUp}},
+	}
+}
+
+// robotsMutations returns mutations of robots.txt, names and addresses.
+func robotsMutations() []mutation {
+	return []mutation{
+		{name: "robots.txt ignored", kind: "healthy", set: fault(&engine.Fault, engine.FaultRobots),
+			want: []Rule{RuleRobots}},
+		{name: "robots.txt not fetched", kind: "healthy", set: fault(&engine.Fault, engine.FaultUnasked),
+			want: []Rule{RuleRobots}},
+		{name: "robots.txt kept for ever", kind: "day", set: fault(&engine.Fault, engine.FaultOld),
+			want: []Rule{RuleRobots}},
+		{name: "a host that moves with documents held", kind: "collide",
+			set: fault(&engine.Fault, engine.FaultAddress), want: []Rule{RuleAddress}},
+		{name: "hanging robots.txt keep their places", kind: "robots",
+			set: fault(&engine.Fault, engine.FaultPlaces), want: []Rule{RuleServed}},
+		{name: "names given up at once", kind: "zones", set: fault(&engine.Fault, engine.FaultGiveUp),
+			want: []Rule{RulePatience}},
 		{name: "robots.txt asked for once", kind: "robots", set: fault(&engine.Fault, engine.FaultOnce),
 			want: []Rule{RulePatience}},
 		{name: "notes of robots.txt not looked for", kind: "notes",
@@ -171,8 +194,6 @@ func engineMutations() []mutation {
 			want: []Rule{RuleCostly}},
 		{name: "costly verdicts not charged", kind: "accidents", set: fault(&engine.Fault, engine.FaultCharge),
 			want: []Rule{RuleCostly}},
-		{name: "never sleeps", kind: "healthy", set: fault(&engine.Fault, engine.FaultSpin),
-			want: []Rule{RuleIdle}},
 	}
 }
 
@@ -244,7 +265,8 @@ func lateMutations() []mutation {
 
 // TestMutations breaks one rule at a time. The oracle must complain.
 func TestMutations(t *testing.T) {
-	for _, b := range slices.Concat(slotsMutations(), engineMutations(), scopeMutations()) {
+	for _, b := range slices.Concat(slotsMutations(), levelMutations(), engineMutations(),
+		spiderMutations(), robotsMutations(), scopeMutations()) {
 		b.check(t, func(seed uint64) error {
 			_, err := Run(small(t, b.kind, seed))
 			return err
