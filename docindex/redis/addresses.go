@@ -22,6 +22,13 @@ type clientPace struct {
 	ask    map[string]struct{}    // queues of which clients may have no URL any more
 	ends   timeheap.Heap          // queues by number in the table, by the end of their last lease; a Duration is ms
 	names  map[uint32]string      // of these
+	lent   map[lentQueue]int64    // queues whose address others use, and until when they are left out
+}
+
+// lentQueue is a queue whose address another daemon uses, or the spiders of this one.
+type lentQueue struct {
+	shard int
+	id    string
 }
 
 // pacedQueue is a queue whose address is known.
@@ -37,6 +44,7 @@ const (
 	movingRetry  = 250    // ms until a queue is looked at again whose host moves
 	busyRetry    = 200    // ms until another look-up may begin
 	lentRetry    = 20     // least ms until a queue is looked at again whose address others use; at most twice that
+	maxLent      = 256    // of those are left out by this daemon; it puts off others for all daemons
 	blockedRetry = 60_000 // ms until a queue is looked at again whose address a rule blocks
 	maxPaced     = 1 << 20
 	maxPutOff    = 20 // times that a call looks for queues after it had to put off all that it found
@@ -73,45 +81,72 @@ func (p *clientPace) rebindLocked(now int64) {
 func (p *clientPace) resetLocked(table *addresses.Table) {
 	p.of, p.table, p.queues = nil, table, map[string]*pacedQueue{}
 	p.ask, p.ends, p.names = map[string]struct{}{}, timeheap.Heap{}, map[uint32]string{}
+	p.lent = map[lentQueue]int64{}
 }
 
 // take opens a queue at its address, for a call that then calls gave. wait is 0, or says in how
-// many ms to look at the queue again. All daemons wait for that. So a queue that another daemon may
-// be using gets no turn behind others, which that daemon may have given out meanwhile.
-func (p *clientPace) take(e *entry, lease, now int64) (wait int64) {
+// many ms to look at the queue again. If all daemons are to wait, all is true: the caller puts the
+// queue off. A queue that another daemon may be using gets no turn behind others, which that daemon
+// may have given out meanwhile.
+func (p *clientPace) take(e *entry, lease, now int64) (wait int64, all bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.of == nil {
-		return 0
+		return 0, false
 	}
 	host := []byte(hostName(e.key))
 	a := p.of(host)
 	switch {
 	case a.State == docindex.AddressAwaited:
-		return max(1, a.Retry)
+		return max(1, a.Retry), true
 	case a.State == docindex.AddressBusy:
-		return busyRetry
+		return busyRetry, true
 	case a.Blocked:
-		return blockedRetry
+		return blockedRetry, true
 	}
 	name := nameOf(e.crawl, e.key)
 	q := p.queueLocked(name, e, now)
 	no, moving := p.table.Bind(q.no, host, &a, now)
 	if q.no, q.host = no, host; moving {
-		return movingRetry
+		return movingRetry, true
 	}
 	if !p.table.IsUsable(no) {
 		p.table.Withdraw(no)
-		return lentRetry + rand.Int64N(lentRetry+1) // or the same daemon would be first each time
+		wait = lentRetry + rand.Int64N(lentRetry+1) // or the same daemon would be first each time
+		return wait, !p.leaveOutLocked(lentQueue{e.shard, e.queue}, now+wait)
 	}
 	if at := p.table.MayFrom(no, now); at > now {
-		return at - now
+		return at - now, true
 	}
 	p.table.Take(no, now)
 	p.table.Gave(no, now+1) // now is rounded down
 	q.calls++
 	p.endsAtLocked(q, name, now+lease)
-	return 0
+	return 0, false
+}
+
+// leaveOutLocked has the calls of this daemon leave out a queue until then: to put it off would keep
+// it from the daemon that has its address, too. It returns false if they leave out too many already.
+func (p *clientPace) leaveOutLocked(q lentQueue, until int64) bool {
+	if _, known := p.lent[q]; !known && len(p.lent) >= maxLent {
+		return false
+	}
+	p.lent[q] = until
+	return true
+}
+
+// leftOut returns the queues that calls leave out now, by shard.
+func (p *clientPace) leftOut(now int64) (list [shards][]string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for q, until := range p.lent {
+		if until <= now {
+			delete(p.lent, q)
+		} else {
+			list[q.shard] = append(list[q.shard], q.id)
+		}
+	}
+	return list
 }
 
 // queueLocked returns a queue, and adds it if it is not known. If there are too many, those that
@@ -171,6 +206,16 @@ func (p *clientPace) gave(e *entry, n int, lease, now int64) {
 	} else {
 		p.ask[name] = struct{}{}
 	}
+}
+
+// leftOutUntil returns until when (ms) calls leave out a queue; 0: they do not.
+func (p *clientPace) leftOutUntil(crawl, key string) int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if q := p.queues[nameOf(crawl, key)]; q != nil {
+		return p.lent[lentQueue{q.shard, q.id}]
+	}
+	return 0
 }
 
 // waitOf returns why a queue was put off.
@@ -259,7 +304,7 @@ func (s *Store) closeQueues(ctx context.Context) error {
 }
 
 // takeAddresses opens the first queues of a list at their addresses, as many as the call may have
-// still. It puts off those that may not be asked now.
+// still. It leaves out those that may not be asked now, and puts off those that no daemon may ask.
 func (s *Store) takeAddresses(ctx context.Context, v *serving, queues []entry) ([]entry, error) {
 	var args [shards][]string
 	want, now := len(queues), s.nowMS()
@@ -273,8 +318,10 @@ func (s *Store) takeAddresses(ctx context.Context, v *serving, queues []entry) (
 			break
 		}
 		if !e.begun && !e.taken && !e.multiHost {
-			if wait := s.pace.take(&e, v.leaseMS(), now); wait > 0 {
-				args[e.shard] = append(args[e.shard], decimal(s.places(placesOfOne)), e.queue, decimal(wait))
+			if wait, all := s.pace.take(&e, v.leaseMS(), now); wait > 0 {
+				if all {
+					args[e.shard] = append(args[e.shard], decimal(s.places(placesOfOne)), e.queue, decimal(wait))
+				}
 				v.passed[e.shard] = append(v.passed[e.shard], e.queue)
 				continue
 			}

@@ -21,7 +21,7 @@ const (
 type serving struct {
 	r      docindex.Request
 	token  string
-	passed [shards][]string // queues that the call has visited, by shard
+	passed [shards][]string // queues that the call has visited or leaves out, by shard
 	served uint32
 	putOff int // times that all queues that were found had to be put off
 	lease  string
@@ -39,7 +39,7 @@ func (s *Store) Serve(ctx context.Context, r docindex.Request, give func(*docind
 // closed or ctx ends, and returns false when the call should wait no longer.
 func (s *Store) serve(ctx context.Context, r docindex.Request, give func(*docindex.Served) error,
 	wait func(ctx context.Context, soon <-chan struct{}) bool) error {
-	v := serving{r: r, token: rand.Text(), lease: leaseMS(r.Lease)}
+	v := serving{r: r, token: rand.Text(), lease: leaseMS(r.Lease), passed: s.pace.leftOut(s.nowMS())}
 	if r.PerQueue == 0 {
 		v.r.PerQueue = math.MaxUint32
 	}
@@ -67,7 +67,7 @@ func (s *Store) serve(ctx context.Context, r docindex.Request, give func(*docind
 				return nil
 			}
 			patient = wait(ctx, soon)
-			v.passed = [shards][]string{}
+			v.passed = s.pace.leftOut(s.nowMS())
 		}
 		found := len(list) > 0
 		for len(list) > 0 && (list[0].begun || !v.done()) {

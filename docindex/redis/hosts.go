@@ -122,7 +122,8 @@ func integer(text string) int64 {
 func (s *Store) atAddress(told []string, now int64) docindex.Availability {
 	first, name := int64(never), ""
 	for q := told; len(q) >= looksAtQueues; q = q[looksAtQueues:] {
-		if until := integer(q[16]); until < first && integer(q[2]) > 0 {
+		until := max(integer(q[16]), s.pace.leftOutUntil(q[0], q[1]))
+		if until < first && integer(q[2]) > 0 {
 			first, name = until, nameOf(q[0], q[1])
 		}
 	}
