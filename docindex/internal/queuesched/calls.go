@@ -100,9 +100,9 @@ func (d *Scheduler) nextOverrun(c *Call, crawl uint32, due bool, now int64) (id 
 		if id, in = of.firstOverrun(FrontierConsumer, due); id == 0 {
 			break
 		}
-		switch q := d.queues.At(id); {
+		switch q, no := d.queues.At(id), d.domains.at(d.queues.At(id).domain).own; {
+		case q.callID == c.no && d.skipServed(c, &of.overruns.list[no]):
 		case q.callID == c.no: // once round
-			no := d.domains.at(q.domain).own
 			d.aside = append(d.aside, aside{no, in.Due(no), in})
 			in.Remove(no)
 		case q.count[InTransit] >= c.max:
@@ -118,6 +118,19 @@ func (d *Scheduler) nextOverrun(c *Call, crawl uint32, due bool, now int64) (id 
 		d.begin(id, c)
 	}
 	return id
+}
+
+// skipServed moves queues that a call has served behind those that were set aside after them. It
+// reports whether it has not served all.
+func (d *Scheduler) skipServed(c *Call, o *overrun) bool {
+	for range o.queues[FrontierConsumer] {
+		q := d.queues.At(o.rings[FrontierConsumer])
+		if q.callID != c.no {
+			return true
+		}
+		o.rings[FrontierConsumer] = q.link[FrontierConsumer].after
+	}
+	return false
 }
 
 // nextCapped looks for a queue in the rings that calls with lower limits have set aside, the lowest
