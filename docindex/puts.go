@@ -92,6 +92,12 @@ type item struct {
 // Reset empties p and keeps its memory. What At returned before is no longer valid.
 func (p *Puts) Reset() { p.buf, p.items = p.buf[:0], p.items[:0] }
 
+// Grow makes room for about as much as another Puts has.
+func (p *Puts) Grow(other *Puts) {
+	p.buf = slices.Grow(p.buf, len(other.buf)+len(other.buf)/4)
+	p.items = slices.Grow(p.items, len(other.items))
+}
+
 // Len returns the number of URLs.
 func (p *Puts) Len() int { return len(p.items) }
 

@@ -88,7 +88,7 @@ func (s *Store) putPart(ctx context.Context, p *docindex.Puts) (res docindex.Put
 	if p, err = b.resolve(ctx); err != nil {
 		return res, err
 	}
-	if !s.some.Load() && b.p == p && len(b.refusals) == 0 {
+	if !s.some.Load() && b.p == p {
 		return s.Store.Put(ctx, p)
 	}
 	err = b.put(ctx, p)
@@ -128,6 +128,7 @@ func (b *batch) resolve(ctx context.Context) (*docindex.Puts, error) {
 	}
 	b.pages, b.refusals = map[string]*docindex.Document{}, map[int]struct{}{}
 	out := &docindex.Puts{}
+	out.Grow(b.p)
 	for i := range b.p.Len() {
 		put, host := b.p.At(i)
 		if len(put.Via) > 0 {
@@ -217,9 +218,12 @@ func (b *batch) put(ctx context.Context, p *docindex.Puts) error {
 	switch {
 	case limited:
 		return b.putLimited(ctx, p, in)
-	case len(in) == p.Len() && p == b.p:
+	case len(in) == p.Len():
 		res, err := b.s.Store.Put(ctx, p)
 		*b.res = res
+		for i := range p.Len() {
+			b.p.SetVerdict(i, p.Verdict(i))
+		}
 		return err
 	}
 	return b.putSome(ctx, p, in)
