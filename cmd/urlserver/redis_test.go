@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -96,5 +98,57 @@ func TestCrawlRedis(t *testing.T) {
 	if _, text := a.get("/metrics"); !strings.Contains(text,
 		`urlserver_crawl_documents{appid="testapp",crawlid="c1",spiderid="link",state="purged"} 20`) {
 		t.Errorf("metrics lack the stopped crawl:\n%s", text)
+	}
+}
+
+// TestMaxPagesOfThreeDaemons puts into three daemons on one Redis at full speed. Together they
+// take as many documents as the crawl and each domain may have, and no more.
+func TestMaxPagesOfThreeDaemons(t *testing.T) {
+	t.Parallel() // it mostly waits
+	const most, mostOfDomain, puts = 120, 30, 8
+	file := settings(t, fmt.Sprintf("[docindex]\nkind = \"redis\"\naddrs = [%q]\nmax_retry = \"1s\"\n",
+		redistest.Start(t).Addr()))
+	daemons := []*daemon{startDaemon(t, file), startDaemon(t, file), startDaemon(t, file)}
+	scope := fmt.Sprintf(`{"scope":{"max_pages":%d,"max_pages_domain":%d}}`, most, mostOfDomain)
+	if code, text := daemons[0].sets("/api/crawls/c", scope); code != http.StatusOK {
+		t.Fatalf("%d %s", code, text)
+	}
+	for _, d := range daemons {
+		d.shows("/api/crawls/c", fmt.Sprintf(`"max_pages":%d,`, most))
+	}
+	var all sync.WaitGroup
+	for n, d := range daemons {
+		for i := range puts {
+			all.Go(func() {
+				urls := ""
+				for k := range 60 { // another daemon has half of them, too
+					k += i*1000 + n*30
+					urls += fmt.Sprintf("http://h%d.d%d.example/%d\n", k%7, k%5, k)
+				}
+				command(t, urls, "put", "--at", d.at, "--crawl", "c", "-").want(t, 0, `"invalid":0`, "")
+			})
+		}
+	}
+	all.Wait()
+	n := awaitCrawl(t, daemons[1], "c", func(crawlCounts) bool { return true })
+	if n.Scheduled+n.InTransit != most {
+		t.Errorf("%+v; want %d documents", n, most)
+	}
+	resp, text := daemons[2].ask(http.MethodGet, "/docindex/dump", "")
+	ofDomain := map[string]int{}
+	for line := range strings.Lines(text) {
+		for i := range 5 {
+			if domain := fmt.Sprintf(".d%d.example/", i); strings.Contains(line, domain) {
+				ofDomain[domain]++
+			}
+		}
+	}
+	for domain, n := range ofDomain {
+		if n > mostOfDomain {
+			t.Errorf("%d documents of %s; want %d", n, domain, mostOfDomain)
+		}
+	}
+	if len(ofDomain) < most/mostOfDomain {
+		t.Errorf("%s: the documents are of %v", resp.Status, ofDomain)
 	}
 }
