@@ -95,8 +95,8 @@ type Returner interface {
 
 // Pauser takes what is learned of hosts by requests for robots.txt.
 type Pauser interface {
-	// Pause notes how long hosts are to be left alone, and their gaps, as outcomes do. It reads URL,
-	// Pause and Gap of the outcomes, nothing else. After a restart it binds the slots, too.
+	// Pause notes how long hosts are to be left alone, and their gaps, as outcomes do. It reads
+	// URL, Pause and Gap of the outcomes, nothing else. After a restart it binds the slots, too.
 	Pause(ctx context.Context, o *Outcomes) error
 
 	// EachPause calls visit with each host that is to be left alone since before the store was
@@ -140,8 +140,8 @@ type Hooks interface {
 	SetHostRules(rules func(host []byte) HostRule)
 
 	// SetBudget sets how many pages of a registered domain a crawl hands out in a round before
-	// other domains of the crawl go first; 0: any number. With docindex/redis each daemon counts what
-	// it hands out.
+	// other domains of the crawl go first; 0: any number. With docindex/redis each daemon counts
+	// what it hands out.
 	SetBudget(pages int)
 
 	// Rounds returns the domains that are over their budget, or were and are not like others yet.
@@ -151,8 +151,8 @@ type Hooks interface {
 	// first document. Those of crawls without queues are left out.
 	RestoreRounds(rounds []Round)
 
-	// SetAhead sets how many documents the slots have at most before it is their turn. docindex/redis
-	// gives any number of a domain.
+	// SetAhead sets how many documents the slots have at most before it is their turn. In
+	// docindex/redis that holds for domains while there is a budget.
 	SetAhead(to Ahead)
 
 	// SetAddresses makes URL Frontier clients keep the pace of sites and addresses, in queues whose

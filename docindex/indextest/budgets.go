@@ -14,36 +14,36 @@ type budgetCase struct {
 	test func(*testing.T, func(t *testing.T) docindex.Store)
 }
 
-// RunBudgets runs the suite of stores that have budgets of domains and turns of crawls.
+// RunBudgets runs the suite of budgets of domains and of turns of crawls.
 func RunBudgets(t *testing.T, open func(t *testing.T) docindex.Store) {
-	full := webSize{sites: 1000 / scale(), names: 1_000_000 / scale(), perTick: 500 / scale(),
-		seconds: 3600 / scale(), budget: 1000 / scale()}
-	for _, c := range append(domainCases(full, 12),
-		budgetCase{"a big crawl and a small one", fairCrawls},
-		budgetCase{"clients serve crawls in turn", fairCalls}) {
-		t.Run(c.name, func(t *testing.T) { c.test(t, open) })
-	}
+	runBudgets(t, webSize{sites: 1000 / scale(), names: 1_000_000 / scale(), perTick: 500 / scale(),
+		seconds: 3600 / scale(), budget: 1000 / scale(), hosts: 100_000 / scale(), answers: 200,
+		seeds: 12, steps: 250}, open)
 }
 
-// RunDomainBudgets runs the suite of stores that have budgets of domains, and no turns of crawls. It
-// is a small one, for stores that take long.
-func RunDomainBudgets(t *testing.T, open func(t *testing.T) docindex.Store) {
-	small := webSize{sites: 100, names: 1200, perTick: 50, seconds: 16, budget: 6}
-	for _, c := range domainCases(small, 1) {
-		t.Run(c.name, func(t *testing.T) { c.test(t, open) })
-	}
+// RunSmallBudgets is RunBudgets for stores that take long.
+func RunSmallBudgets(t *testing.T, open func(t *testing.T) docindex.Store) {
+	runBudgets(t, webSize{sites: 60, names: 600, perTick: 30, seconds: 16, budget: 6, hosts: 400, answers: 20,
+		seeds: 3, steps: 80}, open)
 }
 
-func domainCases(size webSize, seeds uint64) []budgetCase {
-	return []budgetCase{
-		{"a domain of generated names", func(t *testing.T, open func(t *testing.T) docindex.Store) {
-			spamDomain(t, size, open)
-		}},
+func runBudgets(t *testing.T, size webSize, open func(t *testing.T) docindex.Store) {
+	sized := func(test func(*testing.T, webSize, func(t *testing.T) docindex.Store)) func(*testing.T,
+		func(t *testing.T) docindex.Store) {
+		return func(t *testing.T, open func(t *testing.T) docindex.Store) { test(t, size, open) }
+	}
+	for _, c := range []budgetCase{
+		{"a domain of generated names", sized(spamDomain)},
 		{"a budget is told", toldBudget},
 		{"nobody waits for nothing", onlyOverBudget},
-		{"a twin by seeds", func(t *testing.T, open func(t *testing.T) docindex.Store) {
-			twinBudgets(t, seeds, open)
-		}},
+		{"few of a domain ahead", fewOfDomain},
+		{"a domain does not fill the slots", fullSlots},
+		{"a twin by seeds", sized(twinBudgets)},
+		{"a big crawl and a small one", sized(fairCrawls)},
+		{"clients serve crawls in turn", sized(fairCalls)},
+		{"a crawl over its budgets beside another one", overBudgetBesideAnother},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.test(t, open) })
 	}
 }
 
@@ -54,6 +54,12 @@ type webSize struct {
 	perTick int // pages a second
 	seconds int
 	budget  int
+
+	hosts   int // of the big one of two crawls
+	answers int // of ten pages each
+
+	seeds uint64 // of the twin
+	steps int    // of each
 }
 
 // web is honest sites, and a domain that 99 of 100 links go to. Each second the slots fetch so many
@@ -132,23 +138,35 @@ func (w *web) second() (honest, others int) {
 			w.t.Fatalf("%s comes twice in a second", host)
 		}
 		seen[host] = true
-		site := -1
-		if _, err := fmt.Sscanf(host, "www.site-%d.example", &site); err == nil {
+		if site := w.siteOf(c.URL); site >= 0 {
 			honest++
 			w.honest(&p, site)
 		} else {
 			others++
 		}
-		for range min(w.links-1, w.names-w.spam) {
-			w.spam++
-			w.add(&p, fmt.Appendf(nil, "http://n%d.trap.example/", w.spam))
-		}
+		w.spread(&p)
 	}
 	if err := w.s.Outcomes(w.t.Context(), &o); err != nil {
 		w.t.Fatal(err)
 	}
 	w.put(&p)
 	return honest, others
+}
+
+// siteOf returns the number of an honest site; -1: it is none.
+func (w *web) siteOf(url []byte) (site int) {
+	if _, err := fmt.Sscanf(string(docindex.HostOf(url)), "www.site-%d.example", &site); err != nil {
+		return -1
+	}
+	return site
+}
+
+// spread puts the links of a page to generated names.
+func (w *web) spread(p *docindex.Puts) {
+	for range min(w.links-1, w.names-w.spam) {
+		w.spam++
+		w.add(p, fmt.Appendf(nil, "http://n%d.trap.example/", w.spam))
+	}
 }
 
 // run fetches for some time and returns how many honest pages that brings.
@@ -235,7 +253,7 @@ func toldBudget(t *testing.T, open func(t *testing.T) docindex.Store) {
 }
 
 // twoCrawls fills a big crawl, of many hosts, and a small one, of ten.
-func twoCrawls(t *testing.T, s docindex.Store, pages int) {
+func twoCrawls(t *testing.T, s docindex.Store, size webSize) {
 	var p docindex.Puts
 	add := func(crawl, host string, page int) {
 		url := fmt.Appendf(nil, "http://%s/%d", host, page)
@@ -243,10 +261,10 @@ func twoCrawls(t *testing.T, s docindex.Store, pages int) {
 			t.Fatal(err)
 		}
 	}
-	for i := range 100_000 / scale() {
+	for i := range size.hosts {
 		add("big", fmt.Sprintf("b%d.example", i), 0)
 	}
-	for i := range pages {
+	for i := range 10 * size.answers {
 		add("small", fmt.Sprintf("s%d.example", i%10), i)
 	}
 	if _, err := s.Put(t.Context(), &p); err != nil {
@@ -258,52 +276,52 @@ func twoCrawls(t *testing.T, s docindex.Store, pages int) {
 // 1984).
 func jain(x, y float64) float64 { return math.Pow(x+y, 2) / (2 * (x*x + y*y)) }
 
-func fairCrawls(t *testing.T, open func(t *testing.T) docindex.Store) {
+func fairCrawls(t *testing.T, size webSize, open func(t *testing.T) docindex.Store) {
 	for _, weight := range []float64{1, 4, 0.25} {
 		s := open(t)
 		text := fmt.Appendf(nil, `{"weight":%v}`, weight)
 		if err := s.SetCrawlSettings(t.Context(), "small", text); err != nil {
 			t.Fatal(err)
 		}
-		twoCrawls(t, s, 2000)
-		n := map[string]float64{}
-		for range 200 {
+		twoCrawls(t, s, size)
+		n, all := map[string]float64{}, float64(10*size.answers)
+		for range size.answers {
 			b := take(t, s, 10)
 			for i := range b.Len() {
 				n[string(b.At(i).Crawl)]++
 			}
 			end(t, s, b)
 		}
-		if j := jain(n["big"], n["small"]/weight); j < 0.99 || n["big"]+n["small"] != 2000 {
+		if j := jain(n["big"], n["small"]/weight); j < 0.99 || n["big"]+n["small"] != all {
 			t.Errorf("with weight %v: %v, Jain's index %.4f; want 0.99", weight, n, j)
 		}
 	}
 }
 
 // fairCalls has clients be served one URL a queue.
-func fairCalls(t *testing.T, open func(t *testing.T) docindex.Store) {
+func fairCalls(t *testing.T, size webSize, open func(t *testing.T) docindex.Store) {
 	for _, weight := range []float64{1, 4, 0.25} {
 		s := open(t)
 		text := fmt.Appendf(nil, `{"weight":%v}`, weight)
 		if err := s.SetCrawlSettings(t.Context(), "small", text); err != nil {
 			t.Fatal(err)
 		}
-		n := served(t, s)
-		if j := jain(n["big"], n["small"]/weight); j < 0.99 || n["big"]+n["small"] != 1000 {
+		n, all := served(t, s, size), float64(5*size.answers)
+		if j := jain(n["big"], n["small"]/weight); j < 0.99 || n["big"]+n["small"] != all {
 			t.Errorf("with weight %v: %v, Jain's index %.4f; want 0.99", weight, n, j)
 		}
 	}
 }
 
-// served has clients be served a thousand pages of two crawls, and counts those of each. The queues
-// have no delay.
-func served(t *testing.T, s docindex.Store) map[string]float64 {
+// served has clients be served pages of two crawls, and counts those of each. The queues have no
+// delay.
+func served(t *testing.T, s docindex.Store, size webSize) map[string]float64 {
 	set(t, s, docindex.SetDelay, "", 0)
-	twoCrawls(t, s, 2000)
+	twoCrawls(t, s, size)
 	n := map[string]float64{}
 	one := any
 	one.PerQueue, one.MaxQueues = 1, 5
-	for range 200 {
+	for range size.answers {
 		var done docindex.Puts
 		err := s.Serve(t.Context(), one, func(h *docindex.Served) (err error) {
 			for i := 0; i < h.Len() && err == nil; i++ {
@@ -322,4 +340,52 @@ func served(t *testing.T, s docindex.Store) map[string]float64 {
 		}
 	}
 	return n
+}
+
+// overBudgetBesideAnother: a crawl all domains of which wait has its turns beside one that is
+// within its budgets.
+func overBudgetBesideAnother(t *testing.T, open func(t *testing.T) docindex.Store) {
+	s := open(t)
+	s.SetBudget(4)
+	n := map[string]float64{}
+	for i := range 60 {
+		for _, host := range []string{"h%d.a.example", "h%d.b.example"} {
+			url := fmt.Appendf(nil, "http://"+host+"/", i)
+			put(t, s, docindex.Put{URL: url, Crawl: []byte("over")})
+		}
+		put(t, s, docindex.Put{URL: fmt.Appendf(nil, "http://h%d.example/", i), Crawl: []byte("within")})
+	}
+	for range 10 {
+		b := takeAll(t, s, 8)
+		for i := range b.Len() {
+			n[string(b.At(i).Crawl)]++
+		}
+		end(t, s, b)
+	}
+	if j := jain(n["over"], n["within"]); j < 0.98 || n["over"]+n["within"] != 80 {
+		t.Errorf("%v, Jain's index %.4f; want it fair", n, j)
+	}
+}
+
+// RunSharedBudgets runs the suite of stores that several daemons share, each with budgets of its
+// own.
+func RunSharedBudgets(t *testing.T, open func(t *testing.T) []docindex.Store) {
+	size := webSize{sites: 60, names: 900, perTick: 30, seconds: 16, budget: 6}
+	run := func(links int) (honest int) {
+		stores := open(t)
+		for _, s := range stores {
+			s.SetBudget(size.budget)
+		}
+		w := newWeb(t, size, stores[0], links)
+		for i := range size.seconds {
+			w.s = stores[i%len(stores)]
+			n, _ := w.second()
+			honest += n
+		}
+		return honest
+	}
+	alone := run(1)
+	if got := run(100); got < alone*95/100 {
+		t.Errorf("%d honest pages beside a domain of generated names; want 95 %% of %d", got, alone)
+	}
 }

@@ -1,8 +1,10 @@
 package indextest
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -12,8 +14,8 @@ import (
 	"urlserver/internal/weburl"
 )
 
-// budgetTwin drives a store and a model of its budgets side by side: slots, crawls, domains with some
-// hosts each, of which the slots reject a few.
+// budgetTwin drives a store and a model of its budgets side by side: slots or clients, crawls,
+// domains with some hosts each, of which the slots reject a few.
 type budgetTwin struct {
 	t      *testing.T
 	s      docindex.Store
@@ -22,7 +24,9 @@ type budgetTwin struct {
 	docs   map[string]*twinDoc // by DOC_ID; those that have not ended
 	out    []*twinDoc
 	puts   int
-	hosts  int // of the domain that has most
+	hosts  int            // of the domain that has most
+	calls  bool           // clients take, and no slots
+	ahead  docindex.Ahead // what the slots have at most
 }
 
 type twinDoc struct {
@@ -30,9 +34,10 @@ type twinDoc struct {
 	state                        docindex.State
 }
 
-// twinBudgets: whatever comes in whatever order, a domain that waits is handed out only when all wait.
-func twinBudgets(t *testing.T, seeds uint64, open func(t *testing.T) docindex.Store) {
-	for seed := range seeds {
+// twinBudgets: whatever comes in whatever order, a domain that waits is handed out only when all
+// wait.
+func twinBudgets(t *testing.T, size webSize, open func(t *testing.T) docindex.Store) {
+	for seed := range size.seeds {
 		rnd := rand.New(rand.NewPCG(seed, 0))
 		w := &budgetTwin{t: t, s: open(t), rnd: rnd, crawls: map[string]*budgetmodel.Crawl{},
 			docs: map[string]*twinDoc{}, hosts: 1 << rnd.IntN(8)}
@@ -40,7 +45,16 @@ func twinBudgets(t *testing.T, seeds uint64, open func(t *testing.T) docindex.St
 			w.crawls[fmt.Sprintf("c%d", i)] = &budgetmodel.Crawl{}
 		}
 		w.setBudget(1 + rnd.IntN(12))
-		for step := 0; step < 250 && !t.Failed(); step++ {
+		switch seed % 3 {
+		case 1:
+			w.calls = true
+			set(t, w.s, docindex.SetDelay, "", 0)
+		case 2:
+			w.ahead.Domain = 2 + rnd.IntN(8)
+			w.ahead.Waiting = 1 + rnd.IntN(w.ahead.Domain)
+			w.s.SetAhead(w.ahead)
+		}
+		for step := 0; step < size.steps && !t.Failed(); step++ {
 			w.step()
 		}
 		if t.Failed() {
@@ -53,6 +67,8 @@ func (w *budgetTwin) step() {
 	switch n := w.rnd.IntN(100); {
 	case n < 40:
 		w.put()
+	case n < 75 && w.calls:
+		w.serve(1 + w.rnd.IntN(4+w.hosts/2))
 	case n < 75:
 		w.take(1+w.rnd.IntN(4+w.hosts/2), w.rejects())
 	case n < 95:
@@ -60,7 +76,7 @@ func (w *budgetTwin) step() {
 	case n < 97:
 		w.check()
 	case n == 99 && w.rnd.IntN(5) == 0:
-		w.setBudget(w.rnd.IntN(12))
+		w.setBudget(w.rnd.IntN(12) + min(w.ahead.Domain, 1))
 	}
 }
 
@@ -116,13 +132,58 @@ func (w *budgetTwin) take(n int, rejects []string) {
 	}
 }
 
+// serve has clients be given a URL each of some queues, of one crawl or of all.
+func (w *budgetTwin) serve(queues int) {
+	r := any
+	r.PerQueue, r.MaxQueues = 1, uint32(queues)
+	of := slices.Sorted(maps.Keys(w.crawls))
+	if w.rnd.IntN(2) == 0 {
+		of = of[:1]
+		r.AnyCrawl, r.Crawl = false, []byte(of[0])
+	}
+	given := 0
+	err := w.s.Serve(w.t.Context(), r, func(h *docindex.Served) error {
+		for i := range h.Len() {
+			p := h.At(i)
+			id := string(p.URL[bytes.LastIndexByte(p.URL, '/')+1:])
+			w.handedOut(id, nil)
+			given++
+		}
+		return nil
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, crawl := range of {
+		if ready := w.ready(crawl, nil); given < queues && len(ready) > 0 {
+			w.t.Errorf("%d URLs of %d are given, and %s has more: %v", given, queues, crawl, ready)
+		}
+	}
+}
+
 // ready returns the domains of a crawl of which something may be handed out.
 func (w *budgetTwin) ready(crawl string, rejects []string) map[string]bool {
-	ready := map[string]bool{}
+	ready, given, atSlots := map[string]bool{}, map[string]bool{}, map[string]int{}
+	for _, d := range w.out {
+		if d.crawl == crawl {
+			given[d.host] = w.calls
+			atSlots[d.domain]++
+		}
+	}
 	for _, d := range w.docs {
-		if d.crawl == crawl && d.state == docindex.Scheduled && !slices.Contains(rejects, d.host) {
+		mayGo := d.state == docindex.Scheduled && !slices.Contains(rejects, d.host) && !given[d.host]
+		if d.crawl == crawl && mayGo {
 			ready[d.domain] = true
 		}
+	}
+	if w.ahead.Domain > 0 {
+		maps.DeleteFunc(ready, func(domain string, _ bool) bool {
+			most := w.ahead.Domain
+			if _, pages := w.crawls[crawl].Waits(domain); pages > 0 {
+				most = w.ahead.Waiting
+			}
+			return atSlots[domain] >= most
+		})
 	}
 	return ready
 }
@@ -138,6 +199,9 @@ func (w *budgetTwin) handedOut(id string, rejects []string) {
 		if other.crawl == d.crawl {
 			active[other.domain] = true
 		}
+	}
+	if !ready()[d.domain] {
+		w.t.Errorf("%s of %s is handed out, of whose domain or queue there are enough", d.url, d.crawl)
 	}
 	if wrong := w.crawls[d.crawl].Page(d.domain, 1, ready, len(active)); wrong != "" {
 		w.t.Errorf("%s of %s is handed out: %s", d.url, d.crawl, wrong)
@@ -155,7 +219,10 @@ func (w *budgetTwin) finish(n int) {
 		w.out[i] = w.out[len(w.out)-1]
 		w.out = w.out[:len(w.out)-1]
 		o := docindex.Outcome{DocID: []byte(d.id), URL: []byte(d.url), Status: 200}
-		if w.rnd.IntN(4) == 0 {
+		if w.calls {
+			put(w.t, w.s, docindex.Put{URL: o.URL, Crawl: []byte(d.crawl), Update: true, Due: docindex.Never})
+			delete(w.docs, d.id)
+		} else if w.rnd.IntN(4) == 0 {
 			back.Add(o)
 			d.state = docindex.Scheduled
 		} else {

@@ -79,7 +79,7 @@ func (s *Store) mend(ctx context.Context, shard int, key string) error {
 	switch kind {
 	case "b", "s", "u":
 		err = s.mendQueue(ctx, shard, name, true)
-	case "r", "w1", "w2", "p", "y", "c", "crawls", "names", "i1", "i2":
+	case "r", "r1", "w1", "w2", "p", "y", "c", "crawls", "names", "i1", "i2":
 		err = s.mendQueues(ctx, shard, false, nil)
 	case "h":
 		err = s.mendQueues(ctx, shard, false, func(host string) bool { return host == name })

@@ -7,22 +7,26 @@ import (
 	"slices"
 	"sync"
 
+	"urlserver/docindex"
 	"urlserver/docindex/internal/queuesched"
 	"urlserver/docindex/internal/rounds"
 	"urlserver/internal/weburl"
 )
 
-// budgets counts the pages that this daemon hands out, by crawl and registered domain, and says which
-// domains wait for their next round. Each daemon on one Redis counts its own: who has half of what all
-// hand out keeps half of each domain's share. Package rounds has the rules.
+// budgets counts the pages that this daemon hands out, by crawl and registered domain, and says
+// which domains wait for their next round. Each daemon on one Redis counts its own: who has half
+// of what all hand out keeps half of each domain's share. Package rounds has the rules.
 //
-// Queues of a domain that waits are in rings of the domain's own in Redis, for all daemons, so that a
-// daemon finds other queues without looking at them. A daemon for which the domain does not wait serves
-// them by their places, as if they were in the ring of all.
+// Queues of a domain that waits are in rings of the domain's own in Redis, for all daemons, so
+// that a daemon finds other queues without looking at them. A daemon for which the domain does
+// not wait serves them by their places, as if they were in the ring of all.
 type budgets struct {
 	mu     sync.Mutex // guards all below
 	pages  uint32     // of a round; 0: any number
 	crawls map[string]*crawlShare
+
+	ahead   docindex.Ahead
+	atSlots map[string]held // by DOC_ID; what this daemon's slots have
 
 	domains int // known, of all crawls
 	sweepAt int // domains known when those that need not be known are forgotten
@@ -38,7 +42,8 @@ type crawlShare struct {
 
 type domainShare struct {
 	rounds.Domain
-	over rounds.Overrun
+	over    rounds.Overrun
+	atSlots int // documents that this daemon's slots have
 }
 
 // crawlDomain is a registered domain of a crawl.
@@ -75,13 +80,13 @@ func (b *budgets) ofLocked(crawl, name string) (*crawlShare, *domainShare) {
 	return c, d
 }
 
-// sweepLocked forgets domains that have not had half of their budget, and overrun none, and crawls of
-// which nothing is left then.
+// sweepLocked forgets domains that have not had half of their budget, overrun none and are not at
+// the slots, and crawls of which nothing is left then.
 func (b *budgets) sweepLocked() {
 	b.domains = 0
 	for crawl, c := range b.crawls {
 		for name, d := range c.domains {
-			if d.over.Round == 0 && d.over.Next == 0 && d.Used < (b.pages+1)/2 {
+			if d.over.Round == 0 && d.over.Next == 0 && d.Used < (b.pages+1)/2 && d.atSlots == 0 {
 				delete(c.domains, name)
 			}
 		}
@@ -108,7 +113,7 @@ func (b *budgets) set(pages uint32) {
 	defer b.mu.Unlock()
 	was := b.pages
 	if b.pages = pages; pages == 0 {
-		b.crawls, b.domains, b.sweepAt = nil, 0, 0
+		b.crawls, b.atSlots, b.domains, b.sweepAt = nil, nil, 0, 0
 	}
 	if pages == was {
 		return
@@ -146,9 +151,10 @@ func (b *budgets) charge(crawl, domain string, pages uint32) (had bool) {
 	return d.Used >= b.pages
 }
 
-// end ends the round of a domain that has had its budget, unless another call has ended it meanwhile.
-// It reports whether the domain is to be set aside, and whether Redis is to be told. If Redis does not
-// hear it, setAside tells it, or the time ends for which the domain is set aside.
+// end ends the round of a domain that has had its budget, unless another call has ended it
+// meanwhile. It reports whether the domain is to be set aside, and whether Redis is to be told.
+// If Redis does not hear it, setAside tells it, or the time ends for which the domain is set
+// aside.
 func (b *budgets) end(crawl, domain string, withWork uint64, now int64) (aside, tell bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -182,41 +188,58 @@ func (b *budgets) round(crawl, domain string) (as queuesched.Overrun, since int6
 	return as, d.over.Since, as.Round > 0 || as.Left > 0
 }
 
-// plan decides how many documents the slots are given of each queue that may be served, limit in all:
-// none of a domain that waits, and of others no more than their budget. If nothing of a crawl is left
-// then, and nothing of it was in turn in this answer, its domains that wait go on out of turn, page by
-// page, the one whose round is nearest first.
-func (b *budgets) plan(list []entry, limit int, t *taking) (plan []entry) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	var waiting []entry
-	room := make(map[crawlDomain]int, len(list))
-	for i := range list {
-		e := &list[i]
-		if c, d := b.ofLocked(e.crawl, e.domain); c.left(d) > 0 {
-			waiting = append(waiting, *e)
-		} else {
-			t.inTurn[e.crawl] = true
-			if len(plan) < limit {
-				plan = append(plan, *e)
-				room[e.crawlDomain()] = b.roomLocked(d)
-			}
-		}
-	}
-	some, each := plan[:0], limit/max(1, len(plan))
-	for _, e := range plan {
+// plan decides how many documents the slots are given of each queue that may be served, limit in
+// all.
+func (s *Store) plan(list []entry, limit int, t *taking) (plan []entry) {
+	plan, room := s.budgets.may(list, limit, t)
+	s.turns.deal(plan, limit, func(e *entry) bool {
 		of := e.crawlDomain()
-		if e.most = min(each, room[of], max(1, e.can)); e.most > 0 {
-			room[of] -= e.most
-			limit -= e.most
-			some = append(some, e)
+		if e.most >= max(1, e.can) || room[of] <= 0 {
+			return false
 		}
-	}
-	waiting = slices.DeleteFunc(waiting, func(e entry) bool { return t.inTurn[e.crawl] || t.more[e.crawl] })
-	return append(some, b.nearestLocked(waiting, limit)...)
+		e.most++
+		room[of]--
+		return true
+	})
+	return slices.DeleteFunc(plan, func(e entry) bool { return e.most == 0 })
 }
 
-// sort puts the queues of domains that wait behind all others, the one whose round is nearest first.
+// may returns the queues of which the slots may be given something, and how much of each domain:
+// none of a domain that waits, and of others no more than their budget. If nothing of a crawl is
+// in turn in this answer, its domains that wait go on out of turn, page by page, the one whose
+// round is nearest first. Of a domain of which this daemon's slots have enough, only other
+// daemons are given something.
+func (b *budgets) may(list []entry, limit int, t *taking) (plan []entry, room map[crawlDomain]int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	waiting := map[string][]entry{} // by crawl
+	room = make(map[crawlDomain]int, len(list))
+	for i := range list {
+		e := &list[i]
+		c, d := b.ofLocked(e.crawl, e.domain)
+		switch ahead := b.aheadOfLocked(c, d, t); {
+		case c.left(d) > 0:
+			waiting[e.crawl] = append(waiting[e.crawl], *e)
+		case ahead > 0:
+			t.inTurn[e.crawl] = true
+			plan = append(plan, *e)
+			room[e.crawlDomain()] = min(b.roomLocked(d), ahead)
+		}
+	}
+	for crawl, queues := range waiting {
+		if t.inTurn[crawl] || t.more[crawl] {
+			continue
+		}
+		for _, e := range b.nearestLocked(queues, limit, t) {
+			plan = append(plan, e)
+			room[e.crawlDomain()]++
+		}
+	}
+	return plan, room
+}
+
+// sort puts the queues of domains that wait behind all others, the one whose round is nearest
+// first.
 func (b *budgets) sort(list []entry) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -237,8 +260,8 @@ func boolean(is bool) int {
 	return 0
 }
 
-// portion returns of how many of the first queues a client may be given something at once: not of one
-// whose domain may have to wait then.
+// portion returns of how many of the first queues a client may be given something at once: not of
+// one whose domain may have to wait then.
 func (b *budgets) portion(list []entry) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -258,8 +281,9 @@ func (b *budgets) portion(list []entry) int {
 	return len(list)
 }
 
-// notSetAside returns the queues of domains that wait that are in the ring of all, and one of each
-// domain in a shard that stays aside and is so for less than half of the time.
+// notSetAside returns the queues of domains that wait, or of which the slots have enough, that
+// are in the ring of all, and one of each domain in a shard that stays aside and is so for less
+// than half of the time.
 func (b *budgets) notSetAside(list []entry) (some []entry) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -275,7 +299,7 @@ func (b *budgets) notSetAside(list []entry) (some []entry) {
 		switch {
 		case e.aside == asideEnds && d.over.Round > 0 && !renewed[in]:
 			renewed[in] = true
-		case e.aside == notAside && c.left(d) > 0:
+		case e.aside == notAside && (c.left(d) > 0 || b.roomAheadLocked(c, d) <= 0):
 		default:
 			continue
 		}
@@ -284,13 +308,14 @@ func (b *budgets) notSetAside(list []entry) (some []entry) {
 	return some
 }
 
-// crawlsInTurn returns the crawls of queues whose domains do not wait.
-func (b *budgets) crawlsInTurn(list []entry) map[string]bool {
+// crawlsInTurn returns the crawls of queues whose domains do not wait, and of which the slots may
+// have more.
+func (b *budgets) crawlsInTurn(list []entry, t *taking) map[string]bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	crawls := map[string]bool{}
 	for i := range list {
-		if c, d := b.ofLocked(list[i].crawl, list[i].domain); c.left(d) == 0 {
+		if c, d := b.ofLocked(list[i].crawl, list[i].domain); c.left(d) == 0 && b.aheadOfLocked(c, d, t) > 0 {
 			crawls[list[i].crawl] = true
 		}
 	}
@@ -314,39 +339,43 @@ type waitingDomain struct {
 	d      *domainShare
 	queues []entry
 	had    uint64 // pages that are planned
+	ahead  int    // pages that the slots may have more
 }
 
-// nearestLocked returns the queues of domains that wait that go on out of turn, a page of each. It ends
-// where it is the turn of a domain of which it knows no other queue, or which waits no more.
-func (b *budgets) nearestLocked(waiting []entry, limit int) (plan []entry) {
+// nearestLocked returns the queues of a crawl's domains that wait that go on out of turn, a page
+// of each. It ends where it is the turn of a domain of which it knows no other queue, or where
+// one waits no more.
+func (b *budgets) nearestLocked(waiting []entry, limit int, t *taking) (plan []entry) {
 	var all []*waitingDomain
 	of := map[*domainShare]*waitingDomain{}
 	for _, e := range waiting {
 		c, d := b.ofLocked(e.crawl, e.domain)
 		w := of[d]
 		if w == nil {
-			w = &waitingDomain{c: c, d: d}
+			w = &waitingDomain{c: c, d: d, ahead: b.aheadOfLocked(c, d, t)}
 			of[d], all = w, append(all, w)
 		}
 		w.queues = append(w.queues, e)
 	}
-	had := map[*crawlShare]uint64{}
-	for len(all) > 0 && len(plan) < limit {
-		next, least := all[0], int64(math.MaxInt64)
+	for had := uint64(0); len(plan) < limit; {
+		var next *waitingDomain
+		least, nearest := int64(math.MaxInt64), int64(math.MaxInt64)
 		for _, w := range all {
-			if left := int64(w.c.left(w.d) + w.had - had[w.c]); left < least {
+			left := int64(w.c.left(w.d) + w.had - had)
+			if nearest = min(nearest, left); w.ahead > 0 && left < least {
 				next, least = w, left
 			}
 		}
-		if least <= 0 || len(next.queues) == 0 {
+		if nearest <= 0 || next == nil || len(next.queues) == 0 {
 			break
 		}
 		e := next.queues[0]
 		next.queues = next.queues[1:]
+		next.ahead--
 		next.had++
-		had[next.c]++
+		had++
 		work := next.c.withWork
-		e.most, e.rests = 1, next.c.outOfTurn+had[next.c] <= work && work != 1
+		e.can, e.rests = 1, next.c.outOfTurn+had <= work && work != 1
 		plan = append(plan, e)
 	}
 	return plan
@@ -358,9 +387,10 @@ type handed struct {
 	pages         uint32 // that it counts as
 }
 
-// charge counts pages that were handed out, in their order. They are out, so an error is only logged: a
-// round that could not be ended goes on until the domain's next page.
-func (s *Store) charge(ctx context.Context, pages []handed) {
+// charge counts pages that were handed out, in their order. They are out, so an error is only
+// logged: a round that could not be ended goes on until the domain's next page.
+func (s *Store) charge(ctx context.Context, side int, pages []handed) {
+	s.turns.charge(side, pages)
 	var err error
 	for _, p := range pages {
 		if s.budgets.charge(p.crawl, p.domain, p.pages) && err == nil {
@@ -384,8 +414,8 @@ func (s *Store) endRound(ctx context.Context, crawl, domain string) error {
 }
 
 // setAside sets queues aside whose domains wait here, and are set aside no more, or not for long:
-// another daemon has ended that, or they are from before there were budgets. It reports whether it has
-// moved some.
+// another daemon has ended that, or they are from before there were budgets. It reports whether
+// it has moved some.
 func (s *Store) setAside(ctx context.Context, list []entry) (moved bool, err error) {
 	var ops []op
 	for _, e := range s.budgets.notSetAside(list) {
@@ -425,8 +455,8 @@ func (s *Store) domainsWithWork(ctx context.Context, crawl string) (uint64, erro
 	return s.estimate(ctx, crawl, sum, seen)
 }
 
-// estimate returns how many domains there are, if the shards have sum of them together: it looks how
-// many shards have each of some.
+// estimate returns how many domains there are, if the shards have sum of them together: it looks
+// how many shards have each of some.
 func (s *Store) estimate(ctx context.Context, crawl string, sum uint64, some map[string]uint64) (uint64, error) {
 	args := []string{crawl}
 	for name := range some {

@@ -4,18 +4,21 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"urlserver/configs"
 	"urlserver/docindex"
 	"urlserver/docindex/indextest"
 	"urlserver/internal/testkit/redistest"
+	"urlserver/internal/testkit/virtualcrawl"
 )
 
 func TestBudgets(t *testing.T) {
 	addr := redistest.Start(t).Addr()
-	indextest.RunDomainBudgets(t, func(t *testing.T) docindex.Store { return openStore(t, nil, addr) })
+	indextest.RunSmallBudgets(t, func(t *testing.T) docindex.Store { return openStore(t, nil, addr) })
 }
 
 // TestBrokenAside: keys of domains over their budget that somebody else has written cost no URL.
@@ -207,7 +210,7 @@ func TestSweep(t *testing.T) {
 	for i := range sweepDomains - 1 {
 		b.ofLocked(fmt.Sprint(i%1000), fmt.Sprint(i))
 	}
-	plan := b.plan(list, 2, &taking{inTurn: map[string]bool{}, more: map[string]bool{}})
+	plan, _ := b.may(list, 2, &taking{inTurn: map[string]bool{}, more: map[string]bool{}})
 	if len(plan) != 2 {
 		t.Errorf("%d queues are planned; want both", len(plan))
 	}
@@ -372,3 +375,34 @@ func TestManyAside(t *testing.T) {
 		t.Errorf("%d of %d URLs are handed out", len(got), domains)
 	}
 }
+
+// TestSharedBudgets: the budgets of two daemons hold together.
+func TestSharedBudgets(t *testing.T) {
+	addr := redistest.Start(t).Addr()
+	indextest.RunSharedBudgets(t, func(t *testing.T) []docindex.Store {
+		first := openStore(t, nil, addr)
+		second := patientStore(Config{Addrs: []string{addr}, Lease: testLease}, nil)
+		t.Cleanup(func() { second.Close() })
+		reach(t, second)
+		return []docindex.Store{first, second}
+	})
+}
+
+// crawlInRedis is a crawl of a daemon with 16 slots.
+func crawlInRedis(t *testing.T) virtualcrawl.Rig {
+	if os.Getenv("URLSERVER_LONG") == "" {
+		t.Skip("crawls for minutes; URLSERVER_LONG=1 runs it, and RunSmallBudgets is quicker")
+	}
+	server, f := redistest.Start(t), newFerry()
+	t.Cleanup(func() { close(f.jobs) })
+	return virtualcrawl.Rig{
+		Open: func(t *testing.T) docindex.Store { return f.open(t, server.Addr()) },
+		Ahead: func(*configs.Config) docindex.Ahead {
+			return docindex.Ahead{Queue: 9, Domain: 256, Waiting: 16}
+		},
+	}
+}
+
+func TestGeneratedNames(t *testing.T) { crawlInRedis(t).GeneratedNames(t, 20, 30*time.Second) }
+
+func TestTarpitBesideHonestSites(t *testing.T) { crawlInRedis(t).Tarpit(t, 50, time.Hour, "%s-%d") }

@@ -72,6 +72,7 @@ func (s *Store) serve(ctx context.Context, r docindex.Request, give func(*docind
 		found := len(list) > 0
 		for len(list) > 0 && (list[0].begun || !v.done()) {
 			s.budgets.sort(list)
+			s.turns.sort(list)
 			if list, err = s.takeAddresses(ctx, &v, list); err == nil && len(list) > 0 {
 				list, err = s.servePortion(ctx, &v, list, give)
 			}
@@ -133,7 +134,8 @@ func (s *Store) ready(ctx context.Context, v *serving) (list []entry, held bool,
 }
 
 // servePortion gives out one portion of URLs from the first queues, and returns the queues that
-// remain.
+// remain. After an error it gives what was leased all the same: nobody else has that before its
+// lease ends.
 func (s *Store) servePortion(ctx context.Context, v *serving, queues []entry,
 	give func(*docindex.Served) error) ([]entry, error) {
 	if err := ctx.Err(); err != nil {
@@ -148,9 +150,10 @@ func (s *Store) servePortion(ctx context.Context, v *serving, queues []entry,
 	rest := queues[len(most):]
 	for i, n := range got {
 		q := &queues[i]
-		if err == nil {
-			s.pace.gave(q, n, v.leaseMS(), s.nowMS())
+		if n == unanswered {
+			continue // it may have leased some: its address stays open for the time of a lease
 		}
+		s.pace.gave(q, n, v.leaseMS(), s.nowMS())
 		if n > 0 && !q.begun {
 			v.served++
 		}
@@ -159,8 +162,8 @@ func (s *Store) servePortion(ctx context.Context, v *serving, queues []entry,
 			rest = queues[i:]
 		}
 	}
-	if err == nil && v.out.Len() > 0 {
-		err = give(&v.out)
+	if v.out.Len() > 0 {
+		err = errors.Join(err, give(&v.out))
 	}
 	return rest, err
 }
@@ -181,6 +184,9 @@ func (v *serving) plan(queues []entry) (most []int) {
 	}
 	return most
 }
+
+// unanswered is what serveSome returns of a queue whose shard has not answered.
+const unanswered = -1
 
 // serveSome serves the first queues. It returns how many URLs each gave.
 func (s *Store) serveSome(ctx context.Context, v *serving, queues []entry, most []int) ([]int, error) {
@@ -209,6 +215,7 @@ func (s *Store) serveSome(ctx context.Context, v *serving, queues []entry, most 
 	got := make([]int, len(most))
 	for i, parts := range given {
 		if len(parts) == 0 {
+			got[i] = unanswered
 			continue
 		}
 		digits := text(parts[0])
@@ -218,7 +225,7 @@ func (s *Store) serveSome(ctx context.Context, v *serving, queues []entry, most 
 			got[i]++
 		}
 	}
-	s.charge(ctx, pages)
+	s.charge(ctx, callSide, pages)
 	return got, err
 }
 
@@ -239,10 +246,10 @@ func (s *Store) serveMultiHost(ctx context.Context, v *serving, q entry, give fu
 			v.out.Add([]byte(d.url), []byte(q.key), q.crawl, d.packed)
 			pages = append(pages, handed{q.crawl, q.domain, d.pages})
 		}
-		s.charge(ctx, pages)
-		if len(docs) > 0 && err == nil {
+		s.charge(ctx, callSide, pages)
+		if len(docs) > 0 {
 			gave = true
-			err = give(&v.out)
+			err = errors.Join(err, give(&v.out))
 		}
 		if err != nil {
 			_, err2 := s.stay(context.WithoutCancel(ctx), v, q, false, true)

@@ -133,4 +133,5 @@ func (s *Store) tellDeleted(o *docindex.Outcomes) {
 	if tell != nil && o.Len() > 0 {
 		tell(o)
 	}
+	s.released(o)
 }

@@ -128,6 +128,7 @@ func (s *Store) endSlots(ctx context.Context, shard int, names []string, some []
 		ended := 0
 		if some[i].Len() > 0 && err == nil {
 			ended, err = atSlots(&some[i])
+			s.released(&some[i])
 		}
 		if all := last && err == nil; ended > 0 || all {
 			args = append(args, name, decimal(int64(ended)), flag(all))

@@ -43,6 +43,7 @@ func (s *Store) SetCrawlSettings(ctx context.Context, crawl string, text []byte)
 			return s.wrap(err)
 		}
 	}
+	s.turns.setWeight(crawl, text)
 	return nil
 }
 
@@ -63,6 +64,7 @@ func (s *Store) CrawlSettings(
 	if version = n + 1; version == since {
 		return version, nil
 	}
+	texts := map[string][]byte{}
 	for cursor := uint64(0); ; {
 		page, err := c.Do(ctx, c.B().Hscan().Key(key).Cursor(cursor).Count(1000).Build()).AsScanEntry()
 		if err != nil {
@@ -70,11 +72,16 @@ func (s *Store) CrawlSettings(
 		}
 		for i := 0; i+1 < len(page.Elements); i += 2 {
 			if field := page.Elements[i]; len(field) > 0 && field[:1] == crawlField {
-				visit(field[1:], []byte(page.Elements[i+1]))
+				texts[field[1:]] = []byte(page.Elements[i+1])
 			}
 		}
 		if cursor = page.Cursor; cursor == 0 {
-			return version, nil
+			break
 		}
 	}
+	s.turns.setWeights(texts)
+	for crawl, text := range texts {
+		visit(crawl, text)
+	}
+	return version, nil
 }

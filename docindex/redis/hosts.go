@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"math"
 	"strconv"
 	"time"
 
@@ -71,7 +70,7 @@ func (s *Store) HostStatus(ctx context.Context, host []byte) (docindex.HostStatu
 func (s *Store) schedulerOf(told []string, name string, now int64) *queuesched.Scheduler {
 	d := queuesched.New(func() {})
 	d.SetSlotGap(s.gap.Load())
-	d.SetAhead(queuesched.Ahead{Queue: uint32(min(s.ahead.Load(), math.MaxUint32))})
+	d.SetAhead(embedded.AheadOf(s.budgets.most()))
 	if told[0] != "" {
 		d.SetDefaultDelay(integer(told[0]))
 	}
@@ -88,9 +87,11 @@ func (s *Store) schedulerOf(told []string, name string, now int64) *queuesched.S
 			InTransit: uint32(integer(q[3])), Out: [2]uint32{uint32(integer(q[12])), uint32(integer(q[13]))},
 			Due: due(integer(q[5])), SkipUntil: integer(q[7]), Serving: q[15] != "", Branched: q[17] != "",
 		}, now)
-		if as, since, overran := s.budgets.round(q[0], domainOfKey(q[1])); overran {
+		domain := domainOfKey(q[1])
+		if as, since, overran := s.budgets.round(q[0], domain); overran {
 			d.RestoreOverrun(as, since)
 		}
+		d.RestoreAtSlots(q[0], domain, s.budgets.slotsHave(q[0], domain))
 	}
 	h := told[2:]
 	d.RestoreHostInFlight([]byte(name), queuesched.HostInFlight{

@@ -13,7 +13,7 @@ const outcomeBatch = 1000 // outcomes of one round trip
 // Outcomes is [docindex.Source.Outcomes]. The outcome of an attempt changes nothing if the document
 // is scheduled for later: a Put has updated the document since it was handed out.
 func (s *Store) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
-	return s.each(ctx, o, outcomeScript, func(out *docindex.Outcome) []string {
+	err := s.each(ctx, o, outcomeScript, func(out *docindex.Outcome) []string {
 		again := ""
 		if out.Again > 0 {
 			again = dueOf(min(out.Again, maxSeconds))
@@ -27,6 +27,10 @@ func (s *Store) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
 		// without the expiry, which an outcome does not change
 		return append(args, membershipOf(out.Metadata, out.URL)[:2]...)
 	})
+	if err == nil {
+		s.released(o)
+	}
+	return err
 }
 
 // statusOf formats the status of an outcome for the script.
@@ -65,7 +69,11 @@ func (s *Store) EachPause(ctx context.Context, _ func([]byte, time.Duration)) er
 
 // Return is [docindex.Returner.Return].
 func (s *Store) Return(ctx context.Context, o *docindex.Outcomes) error {
-	return s.each(ctx, o, returnScript, func(*docindex.Outcome) []string { return nil })
+	err := s.each(ctx, o, returnScript, func(*docindex.Outcome) []string { return nil })
+	if err == nil {
+		s.released(o)
+	}
+	return err
 }
 
 // each runs a script for the document of each outcome. more returns the script's further arguments.

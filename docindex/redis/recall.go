@@ -28,10 +28,6 @@ func (s *Store) SetHostRules(of func(host []byte) docindex.HostRule) { s.rules.S
 // SetBudget is [docindex.Hooks.SetBudget]. Each daemon counts what it hands out.
 func (s *Store) SetBudget(pages int) { s.budgets.set(uint32(max(0, min(pages, math.MaxUint32)))) }
 
-// SetAhead is [docindex.Hooks.SetAhead], for queues whose links take turns. What daemons have of a
-// queue counts together.
-func (s *Store) SetAhead(to docindex.Ahead) { s.ahead.Store(int64(max(0, to.Queue))) }
-
 // Rounds is [docindex.Hooks.Rounds]. This store keeps no notes, so rounds begin anew with each daemon.
 func (s *Store) Rounds() []docindex.Round { return nil }
 

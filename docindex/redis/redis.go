@@ -53,11 +53,11 @@ type Store struct {
 	slots      chan struct{} // holds one while nobody hands out to the slots
 	place      atomic.Int64  // the last given in a ring
 	gap        atomic.Int64  // of the slots, ms
-	ahead      atomic.Int64  // documents that they have at most of a queue whose links take turns; 0: any number
 	rules      atomic.Pointer[func(host []byte) docindex.HostRule]
 	clock      func() int64 // in µs since 1970; nil: Redis' own
 	pace       clientPace
 	budgets    budgets
+	turns      turns
 	background sync.WaitGroup
 	end        context.CancelFunc
 

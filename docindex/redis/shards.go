@@ -145,7 +145,7 @@ func (s *Store) header() []string {
 		now = decimal(s.clock())
 	}
 	return []string{now, s.owner, decimal(s.cfg.Lease.Milliseconds()), decimal(s.gap.Load()),
-		decimal(s.places(placesOfScript)), decimal(s.ahead.Load())}
+		decimal(s.places(placesOfScript)), decimal(int64(max(0, s.budgets.most().Queue)))}
 }
 
 // A place orders queues that wait for their turn. Places follow the time, with 1024 in a ms.

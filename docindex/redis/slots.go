@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -72,9 +70,10 @@ type entry struct {
 	domain     string // of the key
 	aside      int64  // notAside, asideEnds, or else the domain is set aside
 	most       int    // URLs that it is to hand out
-	rests      bool   // it rests after a dear page
-	begun      bool   // the call has handed out a portion of it, and continues
-	taken      bool   // a call has opened it at its address
+	turn       float64
+	rests      bool // it rests after a dear page
+	begun      bool // the call has handed out a portion of it, and continues
+	taken      bool // a call has opened it at its address
 }
 
 // What the scripts peek and ready tell of a queue.
@@ -106,17 +105,11 @@ func (s *Store) handOut(ctx context.Context, limit int, t *taking) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		list, err := s.peek(ctx, limit, t)
-		if err != nil || len(list) == 0 {
-			return err
-		}
-		moved, err := s.setAside(ctx, list)
+		list, err := s.lookForSlots(ctx, limit, t)
 		if err != nil {
 			return err
 		}
-		if list = s.budgets.plan(list, min(limit, takeBatch), t); len(list) == 0 && moved {
-			continue
-		} else if len(list) == 0 {
+		if list = s.plan(list, min(limit, takeBatch), t); len(list) == 0 {
 			return nil
 		}
 		got, err := s.takeAll(ctx, list, t)
@@ -125,6 +118,24 @@ func (s *Store) handOut(ctx context.Context, limit int, t *taking) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// asideLooks is how often queues are listed again that stand behind some of domains that were set
+// aside.
+const asideLooks = 10
+
+// lookForSlots lists what peek does once queues are set aside of whose domains nothing may be
+// handed out.
+func (s *Store) lookForSlots(ctx context.Context, limit int, t *taking) (list []entry, err error) {
+	for moved, looks := true, 0; moved && looks < asideLooks; looks++ {
+		if list, err = s.peek(ctx, limit, t); err == nil {
+			moved, err = s.setAside(ctx, list)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
 }
 
 // peek lists the first queues that may hand out something, in the order of their turns.
@@ -140,7 +151,7 @@ func (s *Store) peek(ctx context.Context, limit int, t *taking) ([]entry, error)
 		return op{shard, peekScript, append(args, names[shard]...)}
 	})
 	queues, cut := merged(answers)
-	t.more = s.budgets.crawlsInTurn(cut)
+	t.more = s.budgets.crawlsInTurn(cut, t)
 	for _, a := range answers {
 		if parts := list(a.value); len(parts) > 3 {
 			for _, crawl := range texts(parts[3]) {
@@ -190,11 +201,11 @@ func holding(answers []answer) bool {
 	})
 }
 
-// merged sorts the queues of all shards by turn. If a shard has listed only its first queues,
-// merged cuts the other shards' queues off that come after the last of them.
+// merged sorts the queues of all shards by turn. If a shard has listed only the first queues of a
+// crawl, merged cuts the other shards' queues of the crawl off that come after the last of them.
 func merged(answers []answer) (all, cut []entry) {
 	const parts = 8 // values of a queue
-	end := int64(math.MaxInt64)
+	ends := map[string]int64{}
 	for _, a := range answers {
 		head := list(a.value)
 		if len(head) < 3 {
@@ -204,15 +215,25 @@ func merged(answers []answer) (all, cut []entry) {
 		for i := 0; i+parts <= len(of); i += parts {
 			all = append(all, entryOf(a.shard, of[i:i+parts]))
 		}
-		if text(head[1]) != "" {
-			end = min(end, number(head[1]))
+		for of := list(head[1]); len(of) >= 2; of = of[2:] {
+			crawl, place := text(of[0]), number(of[1])
+			if end, cuts := ends[crawl]; !cuts || place < end {
+				ends[crawl] = place
+			}
 		}
 	}
 	slices.SortStableFunc(all, func(a, b entry) int {
 		return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.tie, b.tie))
 	})
-	at := sort.Search(len(all), func(i int) bool { return all[i].place > end })
-	return all[:at:at], all[at:]
+	some := all[:0:len(all)]
+	for _, e := range all {
+		if end, cuts := ends[e.crawl]; cuts && e.place > end {
+			cut = append(cut, e)
+		} else {
+			some = append(some, e)
+		}
+	}
+	return some, cut
 }
 
 func entryOf(shard int, m []rueidis.RedisMessage) entry {
@@ -246,12 +267,15 @@ func (s *Store) takeAll(ctx context.Context, queues []entry, t *taking) (got int
 					queues[i].crawl)
 				t.out.AttachPayload(d.packed.Payload())
 				pages = append(pages, handed{queues[i].crawl, queues[i].domain, d.pages})
+				if t.lease == "" {
+					s.budgets.take(queues[i].crawl, queues[i].domain, d.id)
+				}
 				got++
 				some = true
 			}
 		}
 	}
-	s.charge(ctx, pages)
+	s.charge(ctx, slotSide, pages)
 	return got, err
 }
 
@@ -260,10 +284,10 @@ func (s *Store) takePlain(ctx context.Context, queues []entry, t *taking) ([][]d
 	docs := make([][]doc, len(queues))
 	var args [shards][]string
 	var at [shards][]int
-	first := s.places(placesOfOne * len(queues))
+	places := s.placesBehind(queues)
 	for i, q := range queues {
 		if !q.multiHost {
-			args[q.shard] = append(args[q.shard], decimal(first+int64(placesOfOne*i)), q.queue,
+			args[q.shard] = append(args[q.shard], decimal(places[i]), q.queue,
 				decimal(int64(q.most)), flag(q.rests))
 			at[q.shard] = append(at[q.shard], i)
 		}
@@ -284,8 +308,23 @@ func (s *Store) takePlain(ctx context.Context, queues []entry, t *taking) ([][]d
 	return docs, err
 }
 
-// docsOf returns the documents of a queue that a script answers with, after how many pages each counts
-// as.
+// placesBehind returns the places of queues after a take: those that give fewer documents have
+// had their last turn before.
+func (s *Store) placesBehind(queues []entry) []int64 {
+	order := make([]int, len(queues))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(queues[a].most, queues[b].most) })
+	places, first := make([]int64, len(queues)), s.places(placesOfOne*len(queues))
+	for turn, i := range order {
+		places[i] = first + int64(placesOfOne*turn)
+	}
+	return places
+}
+
+// docsOf returns the documents of a queue that a script answers with, after how many pages each
+// counts as.
 func (s *Store) docsOf(shard int, queue string, m []rueidis.RedisMessage) (docs []doc) {
 	if len(m) == 0 {
 		return nil

@@ -73,11 +73,14 @@ func (c Contract) RestoreRounds(rounds []docindex.Round) {
 func (c Contract) SetAhead(to docindex.Ahead) {
 	c.b.Mu.Lock()
 	defer c.b.Mu.Unlock()
-	urls := func(docs int) uint32 { return uint32(min(docs, math.MaxUint32)) }
-	c.b.Sched.SetAhead(queuesched.Ahead{
-		Queue: urls(to.Queue), Domain: urls(to.Domain), Waiting: urls(to.Waiting),
-	})
+	c.b.Sched.SetAhead(AheadOf(to))
 	c.b.RefreshLocked()
+}
+
+// AheadOf returns how many URLs the slots have at most as a scheduler is told.
+func AheadOf(to docindex.Ahead) queuesched.Ahead {
+	urls := func(docs int) uint32 { return uint32(max(0, min(docs, math.MaxUint32))) }
+	return queuesched.Ahead{Queue: urls(to.Queue), Domain: urls(to.Domain), Waiting: urls(to.Waiting)}
 }
 
 // SetAddresses is [docindex.Hooks.SetAddresses].

@@ -38,15 +38,21 @@ func (b *Base) SetCrawlSettingsLocked(crawl string, text []byte) {
 	b.settings.texts[crawl] = bytes.Clone(text)
 }
 
-// setWeightLocked gives a crawl the weight that its settings name. What cannot be read has the usual
-// one.
+// setWeightLocked gives a crawl the weight that its settings name.
 func (b *Base) setWeightLocked(crawl string, text []byte) {
 	if crawl == docindex.DefaultCrawl {
 		crawl = ""
 	}
+	b.Sched.SetWeight(crawl, WeightOf(text))
+}
+
+// WeightOf returns the weight that settings of a crawl name; 1: they name none, or cannot be read.
+func WeightOf(text []byte) float64 {
 	var settings struct{ Weight float64 }
-	_ = json.Unmarshal(text, &settings)
-	b.Sched.SetWeight(crawl, settings.Weight)
+	if json.Unmarshal(text, &settings) != nil || settings.Weight <= 0 {
+		return 1
+	}
+	return settings.Weight
 }
 
 // CrawlSettings is [docindex.CrawlKeeper.CrawlSettings].

@@ -28,6 +28,15 @@ func (d *Scheduler) RestoreInFlight(crawl, key []byte, k Persisted, a InFlight, 
 	}
 }
 
+// RestoreAtSlots says how many URLs of a domain the slots have, if its crawl has a queue.
+func (d *Scheduler) RestoreAtSlots(crawl, domain string, n uint32) {
+	if no, ok := d.crawlNo[crawl]; ok {
+		if id := d.domains.find(no, domain); id != 0 {
+			d.domains.at(id).out = n
+		}
+	}
+}
+
 // RestoreHostInFlight adds a host with the state that another scheduler has.
 func (d *Scheduler) RestoreHostInFlight(name []byte, a HostInFlight) {
 	id := d.hosts.open(name)

@@ -284,9 +284,13 @@ function aside.add(q, door, score)
   touch(q)
 end
 
-local function ring(q, door)
-  if door == SLOTS then return base .. ':r' end
-  return base .. ':r:' .. q.c
+-- Queues that may be served are in the ring of their crawl; base:r1 has the crawls with one for the slots.
+local rings = {}
+function rings.of(crawl, door) return base .. (door == SLOTS and ':r1:' or ':r:') .. crawl end
+
+function rings.add(q, door, score)
+  call('ZADD', rings.of(q.c, door), score, q.id)
+  if door == SLOTS then call('SADD', base .. ':r1', q.c) end
 end
 
 -- how returns how a queue stands: 0: with all others; 1: aside; 2: aside for less than half of the time.
@@ -306,7 +310,7 @@ function aside.back(label, door, most)
     local q = queue(list[i])
     call('ZREM', key, list[i])
     if q and q.p[door] == ASIDE then
-      call('ZADD', ring(q, door), list[i + 1], q.id)
+      rings.add(q, door, list[i + 1])
       q.p[door] = READY
       touch(q)
     end
@@ -333,7 +337,7 @@ local function leave(q, door)
   if p == NOWHERE then return end
   local from = base .. ':w' .. door
   if p == READY then
-    from = ring(q, door)
+    from = rings.of(q.c, door)
   elseif p == ASIDE then
     from = aside.ring(nameOf(q.c, aside.domain(q)), door)
   elseif p == PARKED then
@@ -352,7 +356,7 @@ local function place(q, door)
     if aside.of(q) then
       aside.add(q, door, nextPlace())
     else
-      call('ZADD', ring(q, door), nextPlace(), q.id)
+      rings.add(q, door, nextPlace())
       q.p[door] = READY
     end
     q.j[door] = tie
@@ -384,7 +388,7 @@ end
 -- move moves a queue from the ring of all to that of its domain.
 function aside.move(q, door)
   if q.p[door] ~= READY then return end
-  local from = ring(q, door)
+  local from = rings.of(q.c, door)
   local score = call('ZSCORE', from, q.id)
   aside.lists = nil
   call('ZREM', from, q.id)
@@ -442,7 +446,7 @@ local function toEnd(q, door)
     return
   end
   if q.p[door] ~= READY then return end
-  call('ZADD', ring(q, door), nextPlace(), q.id)
+  call('ZADD', rings.of(q.c, door), nextPlace(), q.id)
   q.j[door] = 0
   touch(q)
 end

@@ -55,7 +55,7 @@ function mend.documents(q, cursor)
 end
 
 function mend.places(q)
-  for _, key in ipairs({ ':r', ':r:' .. q.c, ':w1', ':w2', ':p:' .. q.c, ':y:' .. q.c }) do call('ZREM', base .. key, q.id) end
+  for _, key in ipairs({ ':r1:' .. q.c, ':r:' .. q.c, ':w1', ':w2', ':p:' .. q.c, ':y:' .. q.c }) do call('ZREM', base .. key, q.id) end
   leave(q, SLOTS)
   leave(q, CALLS)
   q.p, q.y, q.u = { NOWHERE, NOWHERE }, '', 0

@@ -1,8 +1,9 @@
--- peek lists queues in the ring of the slots, in their order; take checks them again. Arguments: the last take whose
--- answer arrived, consumer, most, queues to leave out, hosts to leave out. It returns whether there is more to catch up
--- with, the place after which it may have left out some ('': none), and queue, place, tie, whether it has several hosts,
--- scheduled documents, key, crawl and how it stands (aside.how) of each. It lists few of a domain that is set aside, and some of many
--- such domains. If it has left out some others, it also returns those crawls with domains set aside that have others which it did not list.
+-- peek lists queues in the rings of the slots, those of each crawl in their order; take checks them again. Arguments: the last
+-- take whose answer arrived, consumer, most, queues to leave out, hosts to leave out. It returns whether there is more to catch up
+-- with; crawls of which it may have left out some, each with the place after which; and queue, place, tie, whether it has
+-- several hosts, scheduled documents, key, crawl and how it stands (aside.how) of each. It lists some of many crawls, few of a domain
+-- that is set aside, and some of many such domains. Last it returns those crawls with domains set aside that have others which it
+-- did not list.
 local function settle(heard)
   local text = call('GET', base .. ':t:' .. owner)
   if not text then return end
@@ -22,7 +23,7 @@ end
 
 settle(num())
 local more, door, most, passed, rejected = catchUp(), num(), num(), set(), set()
-local out, from, cut, moves = {}, 0, nil, {}
+local out, cuts, moves = {}, {}, {}
 
 local function offer(q, score)
   local n = #out
@@ -32,24 +33,48 @@ end
 
 local function wanted(q) return not passed[q.id] and (q.a or not rejected[q.h] and not elsewhere(host(q.h), door)) end
 
-repeat
-  local list = call('ZRANGE', base .. ':r', from, from + SOME - 1, 'WITHSCORES')
+-- fetch moves queues from base:r, the ring of all crawls, where a program from before crawls took turns puts them.
+local function fetch()
+  local list = call('ZRANGE', base .. ':r', 0, SOME - 1, 'WITHSCORES')
   for i = 1, #list, 2 do
     local q = queue(list[i])
-    if not q then
-      call('ZREM', base .. ':r', list[i])
-    elseif aside.of(q) then
-      moves[#moves + 1] = q
-    elseif wanted(q) then
-      offer(q, list[i + 1])
-      if #out == 8 * most then
-        cut = list[i + 1]
-        break
+    call('ZREM', base .. ':r', list[i])
+    if q and q.p[SLOTS] == READY then rings.add(q, SLOTS, list[i + 1]) end
+  end
+  return #list == 2 * SOME
+end
+
+local function look(crawl, few)
+  local key, from, n, cut = rings.of(crawl, SLOTS), 0, 0, nil
+  repeat
+    local list = call('ZRANGE', key, from, from + SOME - 1, 'WITHSCORES')
+    if from == 0 and #list == 0 then call('SREM', base .. ':r1', crawl) end
+    for i = 1, #list, 2 do
+      local q = queue(list[i])
+      if not q or q.p[SLOTS] ~= READY then
+        call('ZREM', key, list[i])
+      elseif aside.of(q) then
+        moves[#moves + 1] = q
+      elseif wanted(q) then
+        offer(q, list[i + 1])
+        n = n + 1
+        if n == few then
+          cut = list[i + 1]
+          break
+        end
       end
     end
-  end
-  from = from + SOME
-until cut or #list < 2 * SOME or #moves >= SOME
+    from = from + SOME
+  until cut or #list < 2 * SOME or #moves >= SOME
+  cuts[crawl] = cut
+end
+
+more = fetch() or more
+local crawls, listed = call('SRANDMEMBER', base .. ':r1', aside.MANY), {} -- others each time
+for _, crawl in ipairs(crawls) do
+  look(crawl, min(most, math.ceil(4 * most / #crawls)))
+  listed[crawl] = true
+end
 for _, q in ipairs(moves) do aside.move(q, SLOTS) end
 more = more or #moves >= SOME
 local labels = call('SRANDMEMBER', base .. ':i' .. SLOTS, aside.MANY) -- others each time
@@ -61,17 +86,23 @@ end)
 
 -- others returns crawls with domains set aside of which queues of others come after those that are listed, as far as it looks.
 local function others()
-  local lacks, found = {}, {}
-  for _, label in ipairs(labels) do lacks[aside.crawl(label)] = true end
-  if #labels == 0 then return found end
-  for _, id in ipairs(call('ZRANGEBYSCORE', base .. ':r', '(' .. cut, '+inf', 'LIMIT', 0, SOME)) do
-    local q = queue(id)
-    if q and lacks[q.c] and not aside.of(q) and wanted(q) then
-      lacks[q.c] = nil
-      found[#found + 1] = q.c
+  local seen, found = {}, {}
+  for _, label in ipairs(labels) do
+    local crawl = aside.crawl(label)
+    if not seen[crawl] and (cuts[crawl] or not listed[crawl]) then
+      for _, id in ipairs(call('ZRANGEBYSCORE', rings.of(crawl, SLOTS), '(' .. (cuts[crawl] or '-inf'), '+inf', 'LIMIT', 0, SOME)) do
+        local q = queue(id)
+        if q and not aside.of(q) and wanted(q) then
+          found[#found + 1] = crawl
+          break
+        end
+      end
     end
+    seen[crawl] = true
   end
   return found
 end
 
-return done({ more and 1 or 0, cut or '', out, cut and others() or {} })
+local ends = {}
+for crawl, cut in pairs(cuts) do ends[#ends + 1], ends[#ends + 2] = crawl, cut end
+return done({ more and 1 or 0, ends, out, others() })

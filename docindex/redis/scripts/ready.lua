@@ -1,7 +1,7 @@
 -- ready lists queues that a call may serve, in the order of their places: most per crawl, URLs in transit that a queue
 -- has at most, whether of any crawl, crawl, key ('': any), how many queues to leave out, those queues.
--- It returns whether this shard has more to catch up with; the place after which it may have left out queues ('':
--- none); queue, place, tie, whether its URLs are on several hosts, how many it may give, key, crawl and how it stands
+-- It returns whether this shard has more to catch up with; crawls of which it may have left out queues, each with the place after
+-- which; queue, place, tie, whether its URLs are on several hosts, how many it may give, key, crawl and how it stands
 -- (aside.how) of each (it lists few of a domain that is set aside, and some of many such domains); and
 -- whether other queues wait only because another call serves them, or because they have as many URLs in transit as
 -- they may.
@@ -9,8 +9,8 @@ local more, most, limit, any, only = catchUp(), num(), num(), arg() == '1', arg(
 local key, passed = arg(), {}
 for _ = 1, num() do passed[arg()] = true end
 local crawls = any and call('SMEMBERS', base .. ':crawls') or { only }
-local out, first, cut, held = {}, 0, nil, false
-if tonumber(general[2]) then return done({ 0, '', out, 0 }) end
+local out, first, cuts, held = {}, 0, {}, false
+if tonumber(general[2]) then return done({ 0, cuts, out, 0 }) end
 
 local function offer(q, score)
   local n = #out
@@ -52,7 +52,7 @@ local function inRing(crawl)
     for i = 1, #list, 2 do
       look(list[i], list[i + 1], again)
       if #out - first == 8 * most then
-        cut = min(cut or NEVER, tonumber(list[i + 1]))
+        cuts[#cuts + 1], cuts[#cuts + 2] = crawl, list[i + 1]
         break
       end
     end
@@ -105,4 +105,4 @@ for _, crawl in ipairs(crawls) do
     held = held or #out == 0 and holds(crawl)
   end
 end
-return done({ more and 1 or 0, cut and string.format('%.0f', cut) or '', out, held and 1 or 0 })
+return done({ more and 1 or 0, cuts, out, held and 1 or 0 })
