@@ -41,6 +41,16 @@ func testFailOver(t *testing.T, nodes []*redistest.Server, addrs []string) {
 	redistest.Eventually(t, "the replica to follow",
 		func() bool { return strings.TrimSpace(master.CLI("WAIT", "1", "1000")) == "1" })
 	redistest.SetNodeTimeout(t, nodes, 3*time.Second)
+	bind := func(group string) string {
+		bound, err := s.Bind(ctx, []reservation.Binding{{Host: "bound.test", Group: group}}, time.Hour)
+		if err != nil {
+			return ""
+		}
+		return bound[0].Group
+	}
+	if group := bind("192.0.2.1"); group != "192.0.2.1" {
+		t.Fatalf("Bind = %q", group)
+	}
 	master.Kill()
 	redistest.Eventually(t, "the replica to take over", func() bool {
 		end, err := s.ExtendHost(ctx, "held.test", held.Token, 2*time.Minute)
@@ -55,6 +65,14 @@ func testFailOver(t *testing.T, nodes []*redistest.Server, addrs []string) {
 	}
 	if err := answered(t, reserve); !errors.Is(err, reservation.ErrNotNow) {
 		t.Errorf("TryReserve after the fail-over = %v; want ErrNotNow for the longest lease", err)
+	}
+	group := ""
+	redistest.Eventually(t, "an answer to Bind", func() bool {
+		group = bind("192.0.2.2")
+		return group != ""
+	})
+	if group != "192.0.2.1" {
+		t.Errorf("after the fail-over the host is bound to %s; want the binding that was answered", group)
 	}
 	if redistest.Owner(t, nodes, "{chg}") == master {
 		t.Error("the killed master answers")

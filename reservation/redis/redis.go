@@ -5,7 +5,8 @@
 // If Redis cannot be reached, or its cluster has no master for the keys, every call returns an
 // error and nothing else stops: a reservation lasts until its lease ends. If Redis is another
 // process than before (a fail-over, a restart), it may have lost the last writes. Then no new
-// reservation is given while one from before may be in force.
+// reservation is given while one from before may be in force, and the penalty after that. Bindings
+// and aliases are in force for longer. They count only when a replica has them, if there is one.
 package redis
 
 import (
@@ -65,6 +66,7 @@ type Store struct {
 	requests batcher[request, granted]
 
 	dial, wait time.Duration // at most, for a connection and for an answer
+	replica    time.Duration // at most, until a replica has taken what was written
 
 	met     atomic.Bool   // it has told this Redis of itself
 	longest atomic.Int64  // lease in ms that this store has asked for
@@ -86,7 +88,7 @@ func newStore(cfg Config, clock string) *Store {
 	s := &Store{
 		cfg: cfg, scripts: newScripts(clock), keys: []string{cfg.Prefix + "chg_wait{chg}"},
 		penalty: strconv.FormatInt(cfg.Penalty.Milliseconds(), 10),
-		dial:    dialTimeout, wait: writeTimeout,
+		dial:    dialTimeout, wait: writeTimeout, replica: writeTimeout,
 	}
 	s.SingleCalls.Batcher = s
 	for verb := range s.singles {
@@ -148,47 +150,69 @@ type op struct {
 	args   []string
 }
 
-func (s *Store) command(c rueidis.Client, o op) rueidis.Completed {
-	return c.B().Evalsha().Sha1(o.script.sha).Numkeys(1).Key(s.keys...).Arg(s.cfg.Prefix).
+func (s *Store) command(b rueidis.Builder, o op) rueidis.Completed {
+	return b.Evalsha().Sha1(o.script.sha).Numkeys(1).Key(s.keys...).Arg(s.cfg.Prefix).
 		Arg(o.args...).Build()
+}
+
+// ready returns the client of a Redis that this store has met.
+func (s *Store) ready(ctx context.Context) (rueidis.Client, error) {
+	c, err := s.connected()
+	if err == nil && !s.met.Load() {
+		err = s.arrive(ctx, c)
+	}
+	return c, err
 }
 
 // run runs scripts in one round trip. Each has an answer or an error.
 func (s *Store) run(ctx context.Context, ops []op) (answers []answer) {
 	answers = make([]answer, len(ops))
-	c, err := s.connected()
+	c, err := s.ready(ctx)
 	if err != nil {
-		for i := range answers {
-			answers[i].err = err
-		}
-		return answers
-	}
-	if !s.met.Load() {
-		if err := s.arrive(ctx, c); err != nil {
-			for i := range answers {
-				answers[i].err = err
-			}
-			return answers
-		}
+		return failed(answers, err)
 	}
 	for from := 0; from < len(ops); from += runBatch { // the time for an answer is that for all of DoMulti
 		var commands []rueidis.Completed
 		for _, o := range ops[from:min(from+runBatch, len(ops))] {
-			commands = append(commands, s.command(c, o))
+			commands = append(commands, s.command(c.B(), o))
 		}
 		for i, result := range c.DoMulti(ctx, commands...) {
 			answers[from+i] = answerOf(result)
 		}
 	}
 	s.runUnknown(ctx, c, ops, answers)
+	return s.ended(answers)
+}
+
+func failed(answers []answer, err error) []answer {
 	for i := range answers {
-		answers[i].err = netguard.Redact(answers[i].err, s.cfg.Password)
+		answers[i].err = err
 	}
 	return answers
 }
 
+// ended returns the answers as callers get them. After a failed connection the next Redis may be
+// another one.
+func (s *Store) ended(answers []answer) []answer {
+	for i := range answers {
+		if err := answers[i].err; err != nil {
+			if _, says := rueidis.IsRedisErr(err); !says {
+				s.met.Store(false)
+			}
+			answers[i].err = netguard.Redact(err, s.cfg.Password)
+		}
+	}
+	return answers
+}
+
+// way is how commands reach Redis: a client, or one connection of it.
+type way interface {
+	B() rueidis.Builder
+	Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult
+}
+
 // runUnknown sends the text of scripts that this Redis does not know.
-func (s *Store) runUnknown(ctx context.Context, c rueidis.Client, ops []op, answers []answer) {
+func (s *Store) runUnknown(ctx context.Context, by way, ops []op, answers []answer) {
 	arrived := false
 	for i := range answers {
 		if !isNoScript(answers[i].err) {
@@ -196,12 +220,12 @@ func (s *Store) runUnknown(ctx context.Context, c rueidis.Client, ops []op, answ
 		}
 		if !arrived { // a Redis that does not know our scripts has not met us before
 			arrived = true
-			if err := s.arrive(ctx, c); err != nil {
+			if err := s.arrive(ctx, by); err != nil {
 				answers[i].err = err
 				continue
 			}
 		}
-		answers[i] = s.eval(ctx, c, ops[i])
+		answers[i] = s.eval(ctx, by, ops[i])
 	}
 }
 
@@ -219,20 +243,20 @@ func isFull(err error) bool {
 }
 
 // eval runs a script by its text, which Redis keeps.
-func (s *Store) eval(ctx context.Context, c rueidis.Client, o op) answer {
-	return answerOf(c.Do(ctx,
-		c.B().Eval().Script(o.script.text).Numkeys(1).Key(s.keys...).Arg(s.cfg.Prefix).
+func (s *Store) eval(ctx context.Context, by way, o op) answer {
+	return answerOf(by.Do(ctx,
+		by.B().Eval().Script(o.script.text).Numkeys(1).Key(s.keys...).Arg(s.cfg.Prefix).
 			Arg(o.args...).Build()))
 }
 
 // arrive checks whether this Redis is another process than before.
-func (s *Store) arrive(ctx context.Context, c rueidis.Client) error {
+func (s *Store) arrive(ctx context.Context, by way) error {
 	used := "0"
 	if s.token.Load() > 0 {
 		used = "1"
 	}
-	a := s.eval(ctx, c, op{&s.scripts.arrive, []string{used, decimal(s.longest.Load()),
-		strconv.FormatUint(s.token.Load(), 10)}})
+	a := s.eval(ctx, by, op{&s.scripts.arrive, []string{used, decimal(s.longest.Load()),
+		strconv.FormatUint(s.token.Load(), 10), s.penalty}})
 	if a.err == nil {
 		s.met.Store(true)
 	}

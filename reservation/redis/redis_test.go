@@ -26,7 +26,7 @@ var prefixes atomic.Int64 // one for each test, so that tests can share a server
 // patient returns s with longer timeouts, for a busy machine on which Redis may stand still for
 // seconds.
 func patient(s *Store) *Store {
-	s.dial, s.wait = 5*time.Minute, 5*time.Minute
+	s.dial, s.wait, s.replica = 5*time.Minute, 5*time.Minute, 5*time.Minute
 	return s
 }
 

@@ -131,7 +131,8 @@ func (s *Store) SetAlias(ctx context.Context, alias string, hosts []string) erro
 	if err != nil {
 		return err
 	}
-	return s.one(ctx, &s.scripts.alias, append([]string{alias}, hosts...)...).failure("alias %s", alias)
+	set := op{&s.scripts.alias, append([]string{alias}, hosts...)}
+	return s.runKept(ctx, []op{set})[0].failure("alias %s", alias)
 }
 
 // JoinAlias is [reservation.Store.JoinAlias].
@@ -140,7 +141,8 @@ func (s *Store) JoinAlias(ctx context.Context, alias string, hosts []string) (al
 	if err != nil {
 		return nil, err
 	}
-	a := s.one(ctx, &s.scripts.join, append([]string{strconv.Itoa(reservation.MaxHosts), alias}, hosts...)...)
+	join := op{&s.scripts.join, append([]string{strconv.Itoa(reservation.MaxHosts), alias}, hosts...)}
+	a := s.runKept(ctx, []op{join})[0]
 	if a.err == nil && a.code == codeInvalid && len(a.values) == 0 {
 		return nil, fmt.Errorf("%w alias %s: it would have more than %d hosts", reservation.ErrInvalid,
 			alias, reservation.MaxHosts)
@@ -195,7 +197,7 @@ func (s *Store) Bind(ctx context.Context, bindings []reservation.Binding,
 	if len(ops) == 0 {
 		return nil, nil
 	}
-	for _, a := range s.run(ctx, ops) {
+	for _, a := range s.runKept(ctx, ops) {
 		if err := a.failure("bind"); err != nil {
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -106,6 +107,22 @@ func (s *Server) Kill() {
 		s.cmd.Process.Kill()
 		<-s.over
 	}
+}
+
+// Freeze stops the server's process as it is, until Thaw.
+func (s *Server) Freeze() { s.cmd.Process.Signal(syscall.SIGSTOP) }
+
+// Thaw lets a frozen server go on.
+func (s *Server) Thaw() { s.cmd.Process.Signal(syscall.SIGCONT) }
+
+// StartReplica runs a replica of a server until the test ends, and waits until it follows.
+func StartReplica(t testing.TB, of *Server) *Server {
+	t.Helper()
+	s := Start(t, "--replicaof", "127.0.0.1", fmt.Sprint(of.port))
+	Eventually(t, "a replica", func() bool {
+		return strings.Contains(of.CLI("INFO", "replication"), "state=online")
+	})
+	return s
 }
 
 // Tail returns the end of the server's log.

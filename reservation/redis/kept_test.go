@@ -1,0 +1,76 @@
+package redis
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"urlserver/internal/testkit/redistest"
+	"urlserver/reservation"
+)
+
+// TestBindingsOutliveTheirRedis: a binding that was answered is not lost when a replica takes over.
+// A replica that receives nothing makes the call fail. Without a replica nothing waits.
+func TestBindingsOutliveTheirRedis(t *testing.T) {
+	first := redistest.Start(t, "--repl-diskless-sync-delay", "0")
+	s := realStore(t, time.Second, first.Addr())
+	bind := func(s *Store, host, group string) (string, error) {
+		bound, err := s.Bind(t.Context(), []reservation.Binding{{Host: host, Group: group}}, time.Hour)
+		if err != nil {
+			return "", err
+		}
+		return bound[0].Group, nil
+	}
+	if _, err := bind(s, "alone.test", "192.0.2.1"); err != nil {
+		t.Fatalf("Bind without a replica: %v", err)
+	}
+	replica := redistest.StartReplica(t, first)
+	if _, err := bind(s, "a.test", "192.0.2.1"); err != nil {
+		t.Fatalf("Bind with a replica: %v", err)
+	}
+	s.replica = 300 * time.Millisecond
+	replica.Freeze()
+	if _, err := bind(s, "b.test", "192.0.2.1"); err == nil || !strings.Contains(err.Error(), "replica") {
+		t.Errorf("Bind while the replica receives nothing: %v; want an error that names it", err)
+	}
+	if _, err := s.JoinAlias(t.Context(), "shop", []string{"c.test"}); err == nil {
+		t.Error("JoinAlias while the replica receives nothing has no error")
+	}
+	replica.Thaw()
+	s.replica = time.Minute
+	if _, err := bind(s, "b.test", "192.0.2.1"); err != nil {
+		t.Fatalf("Bind when the replica goes on: %v", err)
+	}
+	first.Kill()
+	replica.CLI("REPLICAOF", "NO", "ONE")
+	other := realStore(t, time.Second, replica.Addr())
+	for _, host := range []string{"alone.test", "a.test", "b.test"} {
+		if group, err := bind(other, host, "192.0.2.2"); err != nil || group != "192.0.2.1" {
+			t.Errorf("%s is in group %q after the fail-over (%v); want 192.0.2.1", host, group, err)
+		}
+	}
+}
+
+// TestAnotherRedisThatKnowsTheScripts: when a connection ends, the next Redis may be another one that
+// has run the scripts before, such as a master that was replaced and comes back.
+func TestAnotherRedisThatKnowsTheScripts(t *testing.T) {
+	server := redistest.Start(t)
+	s, ctx := realStore(t, time.Second, server.Addr()), t.Context()
+	for _, host := range []string{"held.test", "free.test"} {
+		if _, err := s.AddHost(ctx, host, time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.TryReserve(ctx, "held.test", time.Hour, ""); err != nil {
+		t.Fatal(err)
+	}
+	do(t, s, []string{"SET"}, "p:chg_run{chg}", "another")
+	server.CLI("CLIENT", "KILL", "TYPE", "normal")
+	if err := answered(t, func() error {
+		_, err := s.TryReserve(ctx, "free.test", time.Hour, "")
+		return err
+	}); !errors.Is(err, reservation.ErrNotNow) {
+		t.Errorf("TryReserve at another Redis, within a lease: %v; want ErrNotNow", err)
+	}
+}
