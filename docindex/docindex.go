@@ -100,9 +100,8 @@ type Pauser interface {
 	Pause(ctx context.Context, o *Outcomes) error
 
 	// EachPause calls visit with each host that is to be left alone since before the store was
-	// opened, and for how long still. A store that forgets pauses when it is closed visits none;
-	// nor does docindex/redis, whose daemons keep them in the reservation. host is valid during
-	// the call only.
+	// opened, for longer than the slots' gap, and for how long still. A store that forgets pauses
+	// when it is closed visits none. host is valid during the call only.
 	EachPause(ctx context.Context, visit func(host []byte, left time.Duration)) error
 }
 

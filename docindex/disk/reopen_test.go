@@ -92,9 +92,10 @@ func TestReopen(t *testing.T) {
 		"settings of queues to come": reopenPresets,
 		"settings of hosts":          reopenHostOverrides,
 		"slots":                      reopenSlots, "pauses": reopenPauses, "answers": reopenAnswers,
-		"addresses": reopenAddresses,
-		"documents": reopenDocuments,
-		"deletions": reopenDeleted,
+		"usual pauses": reopenUsual,
+		"addresses":    reopenAddresses,
+		"documents":    reopenDocuments,
+		"deletions":    reopenDeleted,
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { test(t, t.TempDir()) })
@@ -305,6 +306,32 @@ func reopenPauses(t *testing.T, path string) {
 	time.Sleep(time.Millisecond)
 	wantPauses(t, s, map[string]time.Duration{})
 	want(t, "slots when it ends", candidates(t, s), "http://a.test/2", "http://a.test/3")
+}
+
+// reopenUsual: a pause that is no longer than the slots' own gap is not kept. Clients wait for a gap
+// after the restart all the same.
+func reopenUsual(t *testing.T, path string) {
+	const gap = 4 * time.Second
+	s := open(t, path, disk.Batch)
+	s.SetSlotGap(gap)
+	putURLs(t, s, urls("http://a.test/1", "http://a.test/2")...)
+	var b docindex.Batch
+	if err := s.Candidates(t.Context(), 1, nil, &b); err != nil || b.Len() != 1 {
+		t.Fatal(b.Len(), err)
+	}
+	var o docindex.Outcomes
+	o.Add(docindex.Outcome{DocID: b.At(0).DocID, URL: b.At(0).URL, Status: 200, Pause: gap})
+	if err := s.Outcomes(t.Context(), &o); err != nil {
+		t.Fatal(err)
+	}
+	s = again(t, s, path)
+	s.SetSlotGap(gap)
+	wantPauses(t, s, map[string]time.Duration{})
+	want(t, "calls after a restart", serve(t, s, docindex.Request{}))
+	time.Sleep(gap - time.Millisecond)
+	want(t, "calls before the gap is over", serve(t, s, docindex.Request{}))
+	time.Sleep(time.Millisecond)
+	want(t, "calls when it is", serve(t, s, docindex.Request{}), "http://a.test/2")
 }
 
 // wantPauses checks which hosts are to be left alone since before the store was opened.

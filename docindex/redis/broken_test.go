@@ -35,7 +35,7 @@ var brokenKeys = map[string]struct {
 	"q:Q":   {costs: costsHost, lost: true}, "b:Q": {costs: costsHost, lost: true},
 	"u:Q": {costs: costsHost}, "s:Q": {costs: costsHost}, "e:Q": {},
 	"m:CRAWL": {},
-	"h:HOST":  {costs: costsHost}, "ordered": {}, "set": {}, "preset": {costs: costsShard},
+	"h:HOST":  {costs: costsHost}, "paused": {}, "ordered": {}, "set": {}, "preset": {costs: costsShard},
 	"r":  {},
 	"r1": {costs: costsShard}, "r1:CRAWL": {costs: costsShard}, "r:CRAWL": {costs: costsShard},
 	"w1": {costs: costsShard}, "w2": {costs: costsShard},

@@ -64,8 +64,20 @@ func (s *Store) Pause(ctx context.Context, o *docindex.Outcomes) error {
 	return ctx.Err()
 }
 
-// EachPause is [docindex.Pauser.EachPause]. It visits none: that would take a look at all hosts.
-func (s *Store) EachPause(ctx context.Context, _ func([]byte, time.Duration)) error { return ctx.Err() }
+const mostPaused = 10_000 // hosts of a shard that EachPause visits
+
+// EachPause is [docindex.Pauser.EachPause]. It also visits hosts that other daemons have learned
+// of since this store was opened.
+func (s *Store) EachPause(ctx context.Context, visit func(host []byte, left time.Duration)) error {
+	answers, err := s.everywhere(ctx, pausedScript, decimal(mostPaused))
+	for _, a := range answers {
+		found := list(a.value)
+		for i := 0; i+1 < len(found); i += 2 {
+			visit([]byte(text(found[i])), time.Duration(integer(text(found[i+1])))*time.Millisecond)
+		}
+	}
+	return err
+}
 
 // Return is [docindex.Returner.Return].
 func (s *Store) Return(ctx context.Context, o *docindex.Outcomes) error {

@@ -65,6 +65,7 @@ var (
 	pagesScript     = read("pages")
 	domainsScript   = read("domains")
 	asideScript     = read("aside")
+	pausedScript    = read("paused")
 )
 
 func read(name string) *script {

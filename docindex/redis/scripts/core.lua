@@ -210,10 +210,13 @@ local function allowed(h, door)
   return max(h.b or 0, after(h.t, h.d or 0))
 end
 
--- pauseHost leaves a host alone for some ms, for clients and, as nobody knows which daemon asks it next, for slots.
+-- pauseHost leaves a host alone for some ms, for clients and, as nobody knows which daemon asks it next, for slots. A daemon that
+-- starts reads which hosts are left alone for longer than the slots' gap.
 local function pauseHost(h, pause, gap)
-  h.p, h.g = max(h.p, now + pause), gap
-  if pause > 0 then h.s = max(h.s or 0, now + pause) end
+  h.g = gap
+  if pause <= 0 then return end
+  h.p, h.s = max(h.p, now + pause), max(h.s or 0, now + pause)
+  if h.s > now + slotGap then call('ZADD', base .. ':paused', h.s, h.name) end
 end
 
 -- Clients have h.e URLs on a host that were forgotten: nothing on it goes out until their leases end, or they report them.

@@ -6,6 +6,7 @@ if what == 'end' then call('ZADD', base .. ':a', 0, owner) end
 if what ~= '' then owner = '' end
 local more = catchUp()
 more = aside.over() or more
+call('ZREMRANGEBYSCORE', base .. ':paused', '-inf', now)
 local healed, was = {}, call('HGETALL', base .. ':broken')
 for i = 1, #was, 2 do
   local key, wanted = was[i], was[i + 1]

@@ -7,7 +7,7 @@ local function answered(h, retry, least)
   local gap = max(h.g, slotGap, least)
   if retry >= 0 then
     h.k = max(min(2 * max(gap, h.k or 0), 64 * gap), retry, h.k or 0)
-    h.p, h.s = max(h.p, now + retry), max(h.s or 0, now + retry)
+    pauseHost(h, retry, h.g)
   elseif h.k then
     h.k = floor(h.k / 2)
     if h.k <= gap then h.k = nil end
