@@ -21,6 +21,7 @@ type clientLeases struct {
 	start    time.Time
 	wake     chan struct{}             // holds one when there may be something to do
 	released func(of []engine.Release) // tells the engine
+	moved    func(addrs []string)      // tells the engine
 
 	mu     sync.Mutex // guards all below; held for memory work only
 	leases *engine.ClientLeases
@@ -104,8 +105,12 @@ func (c *clientLeases) run(ctx context.Context) {
 			return
 		}
 		c.mu.Lock()
+		moved := c.leases.Moved()
 		work, wait := c.leases.Step(c.now())
 		c.mu.Unlock()
+		if len(moved) > 0 {
+			c.moved(moved)
+		}
 		if work != nil {
 			late, cancel := outlast(ctx, answerWait)
 			c.reserver.do(late, work)

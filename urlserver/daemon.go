@@ -119,6 +119,9 @@ func New(cfg configs.Config, parts Parts) *Daemon {
 		d.clientLeases.released = func(of []engine.Release) {
 			d.post(func(e *engine.Engine) { e.LeasesFreed(of) })
 		}
+		d.clientLeases.moved = func(addrs []string) {
+			d.post(func(e *engine.Engine) { e.ClientsMoved(addrs) })
+		}
 	}
 	d.engine = engine.New(cfg, engine.Options{
 		Cached:    parts.Resolver.Cached,

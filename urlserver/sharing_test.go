@@ -1,6 +1,7 @@
 package urlserver
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 	"testing"
@@ -11,15 +12,17 @@ import (
 	"urlserver/docindex"
 	"urlserver/docindex/memory"
 	"urlserver/internal/weburl"
+	reservations "urlserver/reservation/memory"
 )
 
 // shares collects who asked which host when, or all hosts of one address together.
 type shares struct {
-	t    *testing.T
-	all  bool       // of one address
-	mu   sync.Mutex // guards all below
-	last map[string]time.Time
-	by   map[string]int // requests by host and side
+	t     *testing.T
+	all   bool          // of one address
+	every time.Duration // a client asks so often; 0: each 50 ms
+	mu    sync.Mutex    // guards all below
+	last  map[string]time.Time
+	by    map[string]int // requests by host and side
 }
 
 func (s *shares) asked(side, url string) {
@@ -66,8 +69,8 @@ func (s *shares) spiderOf(b *bubble) {
 }
 
 // clientOf gets so many URLs of each queue at a time, and reports each when it has fetched it.
-func (s *shares) clientOf(b *bubble, perQueue uint32, until time.Time) {
-	for ; time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
+func (s *shares) clientOf(b *bubble, side string, perQueue uint32, until time.Time) {
+	for ; time.Now().Before(until); time.Sleep(cmp.Or(s.every, 50*time.Millisecond)) {
 		var urls []string
 		r := docindex.Request{AnyCrawl: true, PerQueue: perQueue, Lease: time.Hour}
 		if err := b.store.Serve(b.t.Context(), r, func(h *docindex.Served) error {
@@ -80,7 +83,7 @@ func (s *shares) clientOf(b *bubble, perQueue uint32, until time.Time) {
 		}
 		for _, url := range urls {
 			go func() {
-				s.asked("client", url)
+				s.asked(side, url)
 				time.Sleep(300 * time.Millisecond)
 				b.completed(url)
 			}()
@@ -107,7 +110,7 @@ func TestSpidersAndClientsTakeTurns(t *testing.T) {
 		s.spiderOf(b)
 		time.Sleep(3 * time.Minute)
 		s.begin()
-		s.clientOf(b, 1, time.Now().Add(sharing))
+		s.clientOf(b, "client", 1, time.Now().Add(sharing))
 		time.Sleep(time.Second)
 		b.stopped()
 		s.mu.Lock()
@@ -139,7 +142,7 @@ func TestSpidersAndClientsTakeTurnsAtAnAddress(t *testing.T) {
 		s.spiderOf(b)
 		time.Sleep(3 * time.Minute)
 		s.begin()
-		s.clientOf(b, 1, time.Now().Add(sharing))
+		s.clientOf(b, "client", 1, time.Now().Add(sharing))
 		time.Sleep(time.Second)
 		b.stopped()
 		s.mu.Lock()
@@ -149,6 +152,48 @@ func TestSpidersAndClientsTakeTurnsAtAnAddress(t *testing.T) {
 		spider, client, most := s.by["address by spider"], s.by["address by client"], int(sharing.Seconds())
 		if min(spider, client) < most/4 || spider+client < most*9/10 {
 			t.Errorf("spider and client: %d and %d requests; want a fair share of %d", spider, client, most)
+		}
+	})
+}
+
+// TestAnotherDaemonAtAnAddress: spiders and clients of one daemon want an address all the time, and
+// so do the clients of another daemon. Each has its share, and together they keep its pace.
+func TestAnotherDaemonAtAnAddress(t *testing.T) {
+	const pages, sharing, lease = 100, 30 * time.Minute, 40 * time.Second
+	synctest.Test(t, func(t *testing.T) {
+		hosts, shared := hostsFile(t), reservations.New(reservations.Config{})
+		b := startAddress(t, hosts, "me", shared, lease)
+		other := startAddress(t, hosts, "other", shared, lease)
+		time.Sleep(time.Minute) // all counts as just asked at the start
+		s := &shares{t: t, all: true, every: time.Second / 4, last: map[string]time.Time{}, by: map[string]int{}}
+		for n, d := range []*bubble{b, other} {
+			var urls []string
+			for i := range addressHosts * pages {
+				urls = append(urls, fmt.Sprintf("http://h%d.test/%d.%d", i%addressHosts, n, i))
+			}
+			put(t, d.store, urls...)
+		}
+		until := time.Now().Add(sharing)
+		s.spiderOf(b)
+		var clients sync.WaitGroup
+		clients.Go(func() { s.clientOf(b, "client", 1, until) })
+		clients.Go(func() { s.clientOf(other, "other", 1, until) })
+		clients.Wait()
+		time.Sleep(time.Second)
+		b.stopped()
+		other.stopped()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		t.Log(s.by)
+		all, most := 0, int(sharing.Seconds())
+		for _, side := range []string{"spider", "client", "other"} {
+			n := s.by["address by "+side]
+			if all += n; n < most/12 {
+				t.Errorf("%s: %d of %d requests; want a twelfth at least", side, n, most)
+			}
+		}
+		if all < most*8/10 {
+			t.Errorf("%d of %d requests; want four fifths of the pace", all, most)
 		}
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"urlserver/configs"
 	"urlserver/docindex"
 	"urlserver/docindex/memory"
+	"urlserver/reservation"
 	reservations "urlserver/reservation/memory"
 )
 
@@ -21,23 +22,35 @@ import (
 // address. The address may be asked once a second.
 func newAddress(t *testing.T, rules ...configs.HostRule) *bubble {
 	t.Helper()
-	hosts := filepath.Join(t.TempDir(), "hosts")
-	names := "10.0.0.9 a.test b.test"
+	b := startAddress(t, hostsFile(t), "me", reservations.New(reservations.Config{}), addressLease, rules...)
+	time.Sleep(time.Minute) // all counts as just asked at the start
+	return b
+}
+
+// hostsFile returns the name of a hosts file with many names of one address.
+func hostsFile(t *testing.T) string {
+	t.Helper()
+	name, names := filepath.Join(t.TempDir(), "hosts"), "10.0.0.9 a.test b.test"
 	for i := range addressHosts {
 		names += fmt.Sprintf(" h%d.test", i)
 	}
-	if err := os.WriteFile(hosts, []byte(names+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(name, []byte(names+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return name
+}
+
+// startAddress starts a daemon of newAddress, with an index of its own.
+func startAddress(t *testing.T, hosts, holder string, shared reservation.Store, lease time.Duration,
+	rules ...configs.HostRule) *bubble {
+	t.Helper()
 	store := memory.New()
 	b := &bubble{t: t, hosts: hosts, store: store}
-	b.start(func(c *configs.Config) {
+	return b.start(func(c *configs.Config) {
 		c.Frontier.Listen, c.Frontier.Addresses = "127.0.0.1:0", true // nobody listens there
 		c.Rules = rules
-	}, Parts{Index: store, Store: store, Reserver: &Reserver{Store: reservations.New(reservations.Config{}),
-		Lease: addressLease, Holder: "me", Log: zerolog.Nop()}})
-	time.Sleep(time.Minute) // all counts as just asked at the start
-	return b
+	}, Parts{Index: store, Store: store, Reserver: &Reserver{Store: shared, Lease: lease, Holder: holder,
+		Log: zerolog.Nop()}})
 }
 
 const (

@@ -23,6 +23,7 @@ type ClientLeases struct {
 	request LeaseBatch
 	out     bool
 	retryAt time.Duration // the reservation is not asked before: it did not answer
+	moved   []string      // see Moved
 }
 
 // clientLease is the lease of an address, or the wish to have it.
@@ -101,6 +102,7 @@ func (l *ClientLeases) cap(network string) *clientCap {
 // NetworkUsable reports whether clients may be given URLs on a shared network now. waiting is how
 // many queues wait for that.
 func (l *ClientLeases) NetworkUsable(now time.Duration, network string, waiting int) bool {
+	l.slices.step(now, l, false, &waiter{}) // Step waits while the reservation does not answer
 	c := l.cap(network)
 	if c.waiting, c.waitedAt = waiting, now; c.room == 0 {
 		c.waiting = max(1, waiting)
@@ -141,24 +143,34 @@ func (l *ClientLeases) Lacks(now time.Duration, name string) (waits, open bool) 
 }
 
 // SetOpen says that clients have URLs at an address, or have none any more: then nobody may ask it
-// before next. It reports whether that is the first wish for the lease.
-func (l *ClientLeases) SetOpen(now time.Duration, name string, open bool, next time.Duration) (first bool) {
+// before next. It reports whether Step has something new to do.
+func (l *ClientLeases) SetOpen(now time.Duration, name string, open bool, next time.Duration) (more bool) {
 	c := l.groups[name]
 	if c == nil {
 		if !open {
 			return false
 		}
-		c, first = l.want(now, name), true
+		c, more = l.want(now, name), true
+	}
+	if open && !c.open && c.state != clientHeld {
+		l.moved, more = append(l.moved, name), true
 	}
 	c.open, c.next, c.usedAt = open, max(c.next, next), now
-	return first
+	return more
 }
 
-// Freed takes releases of leases by others. If clients want one of them, it is tried for when it may
-// be had.
+// Moved returns the addresses to which hosts have come since the last call of which clients have URLs,
+// and whose leases clients do not have.
+func (l *ClientLeases) Moved() (names []string) {
+	names, l.moved = l.moved, nil
+	return names
+}
+
+// Freed takes releases of leases by the engine. If clients want one of them, it is tried for when it
+// may be had. One with a rest is tried for no sooner than by other daemons.
 func (l *ClientLeases) Freed(now time.Duration, releases []Release) (wanted bool) {
 	for i := range releases {
-		if c := l.groups[releases[i].Host]; c != nil && c.state == clientDenied {
+		if c := l.groups[releases[i].Host]; c != nil && c.state == clientDenied && releases[i].Rest == 0 {
 			c.denials, wanted = 0, true
 			l.times.Set(c.id, min(l.times.Due(c.id), now+releases[i].Next))
 		}
@@ -250,9 +262,7 @@ func (l *ClientLeases) stepLease(now time.Duration, c *clientLease, work *LeaseB
 		work.Releases = append(work.Releases, c.release(now))
 		l.forget(c)
 	case c.state == clientHeld && !c.open && now >= c.turn:
-		work.Releases = append(work.Releases, c.release(now))
-		c.state, c.token = clientDenied, 0
-		l.times.Set(c.id, now+l.lease/clientRest)
+		l.endTurn(now, c, work)
 	case c.state == clientHeld && now >= c.renew:
 		c.renew = now + l.lease // until the answer
 		work.Extends = append(work.Extends, request)
@@ -266,6 +276,18 @@ func (l *ClientLeases) stepLease(now time.Duration, c *clientLease, work *LeaseB
 		work.Acquires = append(work.Acquires, request)
 		l.times.Remove(c.id)
 	}
+}
+
+// endTurn gives a lease up to those who want it: half of the time to the engine at once, and else
+// first to other daemons, for a rest.
+func (l *ClientLeases) endTurn(now time.Duration, c *clientLease, work *LeaseBatch) {
+	rest, r := l.lease/clientRest, c.release(now)
+	if l.slices.random()%2 == 0 {
+		r.Rest, rest = rest, r.Next+2*rest
+	}
+	work.Releases = append(work.Releases, r)
+	c.state, c.token = clientDenied, 0
+	l.times.Set(c.id, now+rest)
 }
 
 func (c *clientLease) release(now time.Duration) Release {

@@ -149,3 +149,23 @@ func TestClientsReachThePace(t *testing.T) {
 		}
 	}
 }
+
+// TestSlicesOfClientsEnd: clients are given nothing on a shared network when the leases of the slices have
+// ended, also if nothing was done about them since then: the reservation may not have answered.
+func TestSlicesOfClientsEnd(t *testing.T) {
+	const network = "net"
+	now := second
+	store := memory.New(memory.Config{Now: func() time.Time { return start.Add(now) }})
+	p := &clientParty{l: NewClientLeases(lease, 1), store: store, name: "us"}
+	p.l.SetNetworks(now, map[string]*configs.SharedNetwork{
+		network: {Name: network, Pace: configs.Pace{PerSec: 10, Concurrent: 8}}})
+	for ; !p.l.NetworkUsable(now, network, 5); now += second / 4 {
+		if p.reserve(now); now > 10*lease {
+			t.Fatal("clients get no slice")
+		}
+	}
+	if now += lease; p.l.NetworkUsable(now, network, 5) {
+		_, open := p.l.Share(network)
+		t.Errorf("%d requests may be open when all leases have ended", open)
+	}
+}

@@ -47,8 +47,9 @@ type Release struct {
 	Host   string // the lease host: the group's address or, if it has a name, one of its hosts
 	Token  uint64
 	Next   time.Duration
-	Delete bool // the daemon holds no document of the group
-	Slice  bool // of a cap, or of an address for site groups or clients: no documents are to be counted
+	Rest   time.Duration // for so long after Next this daemon leaves the group to others
+	Delete bool          // the daemon holds no document of the group
+	Slice  bool          // of a cap, or of an address for site groups or clients: no documents are to be counted
 }
 
 // Bind proposes the group of a host: its address, by a rule an alias, or the host itself.
@@ -137,6 +138,7 @@ type heldLease struct {
 	host  string // "": there is none
 	token uint64
 	since time.Duration
+	rest  time.Duration // as in Release
 }
 
 func (h *heldLeases) of(group uint32) (heldLease, bool) {
@@ -191,7 +193,11 @@ func (e *Engine) requestLeases(due *waiter) {
 	e.gatherBinds(c, due)
 	e.leases.slices.gather(e.now, c, e.sending.stopping)
 	e.gatherExtends(c, due)
-	for len(c.Acquires) < e.leases.acquires && !e.sending.stopping {
+	for n := 0; len(c.Acquires) < e.leases.acquires && !e.sending.stopping; n++ {
+		if n == leaseBatch { // the rest at the next step
+			due.after(time.Millisecond)
+			break
+		}
 		id := e.slots.NextWantedLease()
 		if id == 0 {
 			break
@@ -233,7 +239,7 @@ func (e *Engine) releaseLease(group uint32) {
 	e.leases.renewals.Remove(group)
 	uncounted := e.isUncounted(group)
 	e.leases.releases = append(e.leases.releases, Release{
-		group: group, Host: h.host, Token: h.token, Slice: uncounted,
+		group: group, Host: h.host, Token: h.token, Slice: uncounted, Rest: h.rest,
 		Delete: !uncounted && e.slots.Group(group).Docs() == 0,
 		Next:   max(0, e.slots.Group(group).FreeFrom()-e.now),
 	})
@@ -288,13 +294,29 @@ func (e *Engine) clientsLack(host string) (waits, open bool) {
 	return e.opt.ClientsLack(host)
 }
 
+// ClientsMoved gives up the leases of addresses at which URL Frontier clients have URLs since a host
+// has moved there.
+func (e *Engine) ClientsMoved(addrs []string) {
+	for id := range e.leases.held.byGroup.Cap() {
+		if h, held := e.leases.held.of(id); held && slices.Contains(addrs, h.host) {
+			e.yield(id, h)
+		}
+	}
+}
+
 // yield gives up the lease of a group for URL Frontier clients of this daemon that wait for it, if
-// the engine has had it for a turn, or they have URLs of the group. Then it is their turn.
+// the engine has had it for a turn, or they have URLs of the group. After a turn they get it no sooner
+// than those of other daemons who want it.
 func (e *Engine) yield(group uint32, h heldLease) {
 	turn := time.Duration(turnLeases * float64(e.opt.Lease))
-	if waits, open := e.clientsLack(h.host); open || waits && e.now >= h.since+turn {
-		e.slots.Group(group).YieldLease(e.now, e.opt.Lease/clientRest)
+	waits, open := e.clientsLack(h.host)
+	if !open && (!waits || e.now < h.since+turn) {
+		return
 	}
+	if !open {
+		e.leases.held.byGroup.At(group).rest = e.opt.Lease / clientRest
+	}
+	e.slots.Group(group).YieldLease(e.now, e.opt.Lease/clientRest)
 }
 
 // LeasesFreed takes releases of leases by others. If one is of an address that the engine was denied,
@@ -302,7 +324,7 @@ func (e *Engine) yield(group uint32, h heldLease) {
 func (e *Engine) LeasesFreed(releases []Release) {
 	for i := range releases {
 		if addr, err := netip.ParseAddr(releases[i].Host); err == nil {
-			e.slots.LeaseFree(e.now, addr, releases[i].Next)
+			e.slots.LeaseFree(e.now, addr, releases[i].Next+releases[i].Rest)
 		}
 	}
 }
@@ -383,7 +405,7 @@ func (e *Engine) acquireAnswered(c *LeaseRequest, began time.Duration) {
 	switch c.Answer {
 	case Granted:
 		e.stats.LeasesGranted++
-		e.leases.held.add(c.group, heldLease{c.Host, c.Token, e.now})
+		e.leases.held.add(c.group, heldLease{host: c.Host, token: c.Token, since: e.now})
 		e.leaseGranted(c, began)
 		return
 	case Denied:

@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"fmt"
 	"net/netip"
 	"testing"
 	"time"
 
 	"urlserver/configs"
+	"urlserver/protocol"
 )
 
 const lease = 20 * second
@@ -113,5 +115,74 @@ func TestFewerLeasesOfASlowReservation(t *testing.T) {
 	l.adapt(&LeaseBatch{Extends: []LeaseRequest{{Answer: Unanswered}}})
 	if l.acquires != leaseBatch/2 {
 		t.Errorf("%d requests at once after an extension without an answer; want half", l.acquires)
+	}
+}
+
+// TestLeaseIsLeftToClientsAtOnce: a host of which URL Frontier clients have a URL moves to an address
+// that the engine has leased. The engine sends nothing more there, and releases the lease when its
+// last request has ended.
+func TestLeaseIsLeftToClientsAtOnce(t *testing.T) {
+	e, spider := leasing(t, false)
+	stepAt(e, 12*second)
+	clients := NewClientLeases(lease, 1)
+	e.opt.ClientsLack = func(name string) (waits, open bool) { return clients.Lacks(e.now, name) }
+	if !clients.SetOpen(12*second, "192.0.2.1", true, 13*second) {
+		t.Fatal("there is nothing to do about a URL at an address without a lease")
+	}
+	e.ClientsMoved(clients.Moved())
+	if len(clients.Moved()) > 0 {
+		t.Error("an address is named twice")
+	}
+	stepAt(e, 12*second)
+	done, err := protocol.ParseStatus([]byte("0.0.0 DONE 200"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Lines(spider, []Line{{Status: done}})
+	stepAt(e, 12*second+second/10)
+	if c := e.Out.Leases; c == nil || len(c.Releases) != 1 || c.Releases[0].Host != "192.0.2.1" {
+		t.Errorf("the engine asks for %+v; want to release the address", c)
+	}
+}
+
+// TestStepLooksAtSomeLeases: a step looks at a batch of the groups that want leases, also if URL
+// Frontier clients keep it from asking for any of them.
+func TestStepLooksAtSomeLeases(t *testing.T) {
+	const hosts = 3 * leaseBatch
+	cfg, looked := configs.Default(), 0
+	cfg.Robots.Enabled = false
+	e := New(cfg, Options{Lease: lease, Cached: func(host []byte) (netip.Addr, error, bool) {
+		n := 0
+		_, _ = fmt.Sscanf(string(host), "h%d.test", &n)
+		return netip.AddrFrom4([4]byte{192, 0, byte(n / 250), byte(n % 250)}), nil, true
+	}, ClientsLack: func(string) (waits, open bool) {
+		looked++
+		return true, true
+	}})
+	e.Advance(10*second, time.Time{})
+	e.Connected("spider")
+	p := &Prepared{}
+	for n := range hosts {
+		p.Batch.Add(fmt.Append(nil, n), fmt.Appendf(nil, "http://h%d.test/", n), 0)
+	}
+	p.Prepare()
+	e.Answered(p)
+	for range 20 {
+		before := looked
+		e.Step(nil)
+		if n := looked - before; n > leaseBatch {
+			t.Fatalf("a step looks at %d groups; want %d at most", n, leaseBatch)
+		}
+		c := e.Out.Leases
+		if e.Out.Leases = nil; c == nil {
+			continue
+		}
+		for i := range c.Binds {
+			c.Binds[i].Group = c.Binds[i].Addr.String()
+		}
+		e.LeasesAnswered(c)
+	}
+	if looked < hosts {
+		t.Errorf("%d groups were looked at; want %d", looked, hosts)
 	}
 }
