@@ -3,7 +3,10 @@
 local function set_alias(alias, hosts)
   local names, from, moved = { alias }, { alias }, {}
   local function also(list, name) list[#list + 1] = name end
+  local seen = {} -- a group may be that of many hosts
   local function members(group)
+    if seen[group] then return end
+    seen[group] = true
     for _, host in ipairs(call('ZRANGE', DUE .. group, 0, -1)) do also(moved, host) end
   end
   members(alias)
