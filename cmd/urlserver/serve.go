@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"sync"
@@ -20,6 +21,7 @@ import (
 	"urlserver/configs"
 	"urlserver/docindex"
 	"urlserver/docindex/disk"
+	"urlserver/docindex/export"
 	"urlserver/docindex/httpclient"
 	"urlserver/docindex/memory"
 	"urlserver/docindex/recrawl"
@@ -201,7 +203,7 @@ func (s *server) open(ctx context.Context, cfg configs.Config) (err error) {
 		}
 	}
 	s.admin = httpapi.New(httpapi.Config{
-		Daemon: s.daemon, Store: store, Token: string(cfg.HTTP.Token), Listen: cfg.HTTP.Listen,
+		Daemon: s.daemon, Store: store, Dump: dump, Token: string(cfg.HTTP.Token), Listen: cfg.HTTP.Listen,
 		Hosts: cfg.HTTP.Hosts, Log: s.log,
 		Scopes: s.scopeKeeper(), StopCrawl: s.crawls.stopID(), Actions: s.crawls.actions(),
 		Crawls: s.crawls.lister(), CrawlChanges: s.crawls.changes(),
@@ -209,6 +211,9 @@ func (s *server) open(ctx context.Context, cfg configs.Config) (err error) {
 	})
 	return nil
 }
+
+// dump serves the dump of a store. The HTTP API does not know the format, which needs gRPC compiled.
+func dump(s httpapi.DumpStore) http.Handler { return export.Handler(s) }
 
 // scopeKeeper returns what keeps the scopes of crawls; nil: the index is elsewhere.
 func (s *server) scopeKeeper() httpapi.Scopes {

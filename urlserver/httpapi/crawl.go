@@ -21,13 +21,13 @@ type Scopes interface {
 	TakeSettings(ctx context.Context, id string, text []byte) error
 }
 
-// dumped is a store as exports read it and imports fill it.
+// dumped is a store as a dump is read from it and fills it.
 type dumped struct {
 	Store
 	scopes Scopes // nil: the index keeps none
 }
 
-// SetCrawlSettings implements [export.Target].
+// SetCrawlSettings implements [DumpStore].
 func (d dumped) SetCrawlSettings(ctx context.Context, id string, text []byte) error {
 	if d.scopes == nil {
 		return d.Store.SetCrawlSettings(ctx, id, text)

@@ -16,7 +16,6 @@ import (
 
 	"urlserver/crawlcontrol"
 	"urlserver/docindex"
-	"urlserver/docindex/export"
 	"urlserver/docindex/httpserver"
 	"urlserver/internal/netguard"
 	"urlserver/urlserver"
@@ -34,20 +33,31 @@ const (
 // Store is what the server uses of an embedded index.
 type Store interface {
 	httpserver.Store
-	export.Store
+	DumpStore
 	docindex.Inspector
 
 	// Count is that of [docindex.Frontier].
 	Count(ctx context.Context, s *docindex.Scope) (docindex.Counts, error)
 }
 
+// DumpStore is what a dump is read from, and what one fills.
+type DumpStore interface {
+	Settings(ctx context.Context, visit func(*docindex.Setting) bool) error
+	Set(ctx context.Context, s docindex.Setting) error
+	Crawls(ctx context.Context) ([]string, error)
+	List(ctx context.Context, s docindex.Scope, visit func(*docindex.Document) bool) error
+	Put(ctx context.Context, p *docindex.Puts) (docindex.PutResult, error)
+	docindex.CrawlKeeper
+}
+
 // Config configures a Server. Only Daemon is required.
 type Config struct {
 	Daemon  *urlserver.Daemon
-	Store   Store    // served at /docindex/; nil: the index is not embedded
-	Token   string   // required for all paths but /healthz; "": none
-	Listen  string   // "host:port" as in the settings; requests may name its host
-	Hosts   []string // more hosts that requests may name
+	Store   Store                        // served at /docindex/; nil: the index is not embedded
+	Dump    func(DumpStore) http.Handler // serves /docindex/dump of Store; nil: nothing does
+	Token   string                       // required for all paths but /healthz; "": none
+	Listen  string                       // "host:port" as in the settings; requests may name its host
+	Hosts   []string                     // more hosts that requests may name
 	Log     zerolog.Logger
 	File    string                                  // path of the settings file, for display
 	Recent  *Warnings                               // the warnings that Log has written; nil: none are shown
@@ -69,6 +79,7 @@ type Config struct {
 type Server struct {
 	daemon    *urlserver.Daemon
 	store     Store
+	dump      func(DumpStore) http.Handler
 	hosts     []string // that requests without a token may name
 	log       zerolog.Logger
 	file      string
@@ -98,6 +109,7 @@ func New(cfg Config) *Server {
 	s := &Server{
 		daemon:    cfg.Daemon,
 		store:     cfg.Store,
+		dump:      cfg.Dump,
 		hosts:     append([]string{host}, cfg.Hosts...),
 		log:       cfg.Log,
 		runtime:   runtimeMetrics(cfg.More),

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"urlserver/docindex/export"
 	"urlserver/docindex/httpserver"
 )
 
@@ -77,7 +76,9 @@ func (s *Server) docIndex() http.Handler {
 		candidates.ServeHTTP(w, r)
 	})
 	mux.Handle("/docindex/outcomes", s.limitBodies(inner))
-	mux.Handle("/docindex/dump", export.Handler(dumped{s.store, s.scopes}))
+	if s.dump != nil {
+		mux.Handle("/docindex/dump", s.dump(dumped{s.store, s.scopes}))
+	}
 	mux.Handle("/", inner)
 	return mux
 }
