@@ -14,7 +14,7 @@ import (
 )
 
 func TestCrawls(t *testing.T) {
-	indextest.RunCrawls(t, func(t *testing.T) docindex.Store {
+	indextest.RunCrawls(t, 1, func(t *testing.T) docindex.Store {
 		s := open(t, t.TempDir(), disk.None)
 		t.Cleanup(func() {
 			if err := s.Check(); err != nil {
@@ -48,7 +48,7 @@ func (r *reopening) ReportPending(ctx context.Context, id docindex.CrawlID, doma
 
 func TestCrawlsOpenedAgain(t *testing.T) {
 	path := t.TempDir()
-	indextest.RunCrawlsTwin(t, &reopening{Store: open(t, path, disk.None), t: t, path: path})
+	indextest.RunCrawlsTwin(t, 1, &reopening{Store: open(t, path, disk.None), t: t, path: path})
 }
 
 func of(crawl, url string, expires int64) docindex.Put {

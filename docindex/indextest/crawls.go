@@ -11,8 +11,9 @@ import (
 )
 
 // RunCrawls runs the suite for stores that keep crawls. open returns a new, empty store that is
-// usable until the test ends.
-func RunCrawls(t *testing.T, open func(t *testing.T) docindex.Store) {
+// usable until the test ends. The documents of all crawls are counted after every some-th random
+// operation.
+func RunCrawls(t *testing.T, some int, open func(t *testing.T) docindex.Store) {
 	for _, c := range []struct {
 		name string
 		test func(*testing.T, docindex.Store)
@@ -44,7 +45,7 @@ func RunCrawls(t *testing.T, open func(t *testing.T) docindex.Store) {
 			synctest.Test(t, func(t *testing.T) { c.test(t, open(t)) })
 		})
 	}
-	t.Run("random, against recounting", func(t *testing.T) { RunCrawlsTwin(t, open(t)) })
+	t.Run("random, against recounting", func(t *testing.T) { RunCrawlsTwin(t, some, open(t)) })
 }
 
 // crawlPut returns the put of a document with the appid app and the spiderid link.

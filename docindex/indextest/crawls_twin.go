@@ -2,6 +2,7 @@ package indextest
 
 import (
 	"cmp"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -16,19 +17,24 @@ import (
 // Each run does the same operations unless it gets another seed.
 var crawlsSeed = flag.Uint64("crawls-seed", 1, "of the random things done to crawls")
 
-// RunCrawlsTwin does random operations on a store. After each one it counts all documents that the
-// store lists, and compares the counts with the store's. Between two operations the store may lose
-// what is in transit, as after a restart.
-func RunCrawlsTwin(t *testing.T, s docindex.Store) {
+// RunCrawlsTwin does random operations on a store. After each one it counts the documents that the
+// store lists of the crawls that the operation was about, and after some, each so many, of all crawls,
+// and compares the counts with the store's. If that is each one, the store may lose between two
+// operations what is in transit, as after a restart.
+func RunCrawlsTwin(t *testing.T, some int, s docindex.Store) {
 	t.Logf("seed %d", *crawlsSeed)
-	w := &walker{t: t, s: s, rng: rand.New(rand.NewPCG(*crawlsSeed, 1)), atSlots: map[string]docindex.Outcome{}}
+	w := &walker{t: t, s: s, rng: rand.New(rand.NewPCG(*crawlsSeed, 1)), atSlots: map[string]docindex.Outcome{},
+		pending: map[string]domainLevels{}}
 	steps := []func(){w.put, w.put, w.put, w.news, w.take, w.end, w.giveBack, w.call, w.stop, w.forget}
 	count := 1500
 	if testing.Short() {
 		count = 300
 	}
-	for range count {
+	for i := range count {
 		steps[w.rng.IntN(len(steps))]()
+		if i%some == 0 {
+			clear(w.pending)
+		}
 		w.check()
 	}
 }
@@ -39,6 +45,24 @@ type walker struct {
 	rng     *rand.Rand
 	atSlots map[string]docindex.Outcome // by DOC_ID
 	stops   int
+	pending map[string]domainLevels // by crawl, of those that were counted and not touched since
+}
+
+// domainLevels are the priorities of what is pending, by domain.
+type domainLevels map[string][]int32
+
+// touch has a crawl be counted anew.
+func (w *walker) touch(crawl []byte) { delete(w.pending, string(crawl)) }
+
+// touchAll does the same with the crawls of documents.
+func (w *walker) touchAll(o *docindex.Outcomes) {
+	for i := range o.Len() {
+		d, err := w.s.Document(w.t.Context(), o.At(i).DocID)
+		if err != nil && !errors.Is(err, docindex.ErrUnknown) {
+			w.t.Fatal(err)
+		}
+		w.touch(d.Crawl)
+	}
 }
 
 func (w *walker) some() docindex.Put {
@@ -47,6 +71,7 @@ func (w *walker) some() docindex.Put {
 	if w.rng.IntN(5) == 0 {
 		p.Metadata = nil
 	}
+	w.touch(p.Crawl)
 	return p
 }
 
@@ -67,10 +92,14 @@ func (w *walker) news() {
 
 func (w *walker) take() {
 	b := take(w.t, w.s, 1+w.rng.IntN(4))
+	var taken docindex.Outcomes
 	for i := range b.Len() {
 		c := b.At(i)
-		w.atSlots[string(c.DocID)] = docindex.Outcome{DocID: slices.Clone(c.DocID), URL: slices.Clone(c.URL)}
+		one := docindex.Outcome{DocID: slices.Clone(c.DocID), URL: slices.Clone(c.URL)}
+		w.atSlots[string(c.DocID)] = one
+		taken.Add(one)
 	}
+	w.touchAll(&taken)
 }
 
 // pick removes a document from atSlots and returns it.
@@ -90,11 +119,13 @@ func (w *walker) pick() (o docindex.Outcomes) {
 
 func (w *walker) end() {
 	o := w.pick()
+	w.touchAll(&o)
 	report(w.t, w.s, &o)
 }
 
 func (w *walker) giveBack() {
 	o := w.pick()
+	w.touchAll(&o)
 	if err := w.s.Return(w.t.Context(), &o); err != nil {
 		w.t.Fatal(err)
 	}
@@ -119,6 +150,7 @@ func (w *walker) call() {
 			w.t.Fatal(err)
 		}
 		delete(w.atSlots, string(d.DocID))
+		w.touch(p.Crawl)
 	}
 }
 
@@ -128,6 +160,7 @@ func (w *walker) stop() {
 	}
 	w.stops++
 	crawl := fmt.Sprintf("c%d", w.rng.IntN(3)+w.stops/3)
+	w.touch([]byte(crawl))
 	stopCrawl(w.t, w.s, crawl, func(o *docindex.Outcomes) {
 		for i := range o.Len() {
 			if _, ok := w.atSlots[string(o.At(i).DocID)]; !ok {
@@ -142,6 +175,7 @@ func (w *walker) forget() {
 		return
 	}
 	crawl := fmt.Appendf(nil, "c%d", w.rng.IntN(4))
+	w.touch(crawl)
 	for id := range w.atSlots {
 		if d, err := w.s.Document(w.t.Context(), []byte(id)); err == nil && string(d.Crawl) == string(crawl) {
 			delete(w.atSlots, id)
@@ -152,26 +186,37 @@ func (w *walker) forget() {
 	}
 }
 
-// recount makes a PendingReport from all documents that the store lists.
+// count counts the documents of a crawl that the store lists.
+func (w *walker) count(crawl string) domainLevels {
+	domains := domainLevels{}
+	err := w.s.List(w.t.Context(), docindex.Scope{Crawl: []byte(crawl)}, func(d *docindex.Document) bool {
+		_, slots := w.atSlots[string(d.DocID)]
+		if len(d.Metadata) == 0 || d.State != docindex.Scheduled && (d.State != docindex.InTransit || !slots) {
+			return true
+		}
+		domain := string(docindex.HostOf(d.URL))[len("h0."):]
+		domains[domain] = append(domains[domain], d.Priority)
+		return true
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return domains
+}
+
+// recount makes a PendingReport of what count says.
 func (w *walker) recount() docindex.PendingReport {
-	crawls := map[string]map[string][]int32{} // priorities of what is pending, by crawl and domain
+	crawls := map[string]domainLevels{}
 	distinct := map[string]bool{}
 	for _, crawl := range CrawlsOf(w.t, w.s) {
-		err := w.s.List(w.t.Context(), docindex.Scope{Crawl: []byte(crawl)}, func(d *docindex.Document) bool {
-			_, slots := w.atSlots[string(d.DocID)]
-			if len(d.Metadata) == 0 || d.State != docindex.Scheduled && (d.State != docindex.InTransit || !slots) {
-				return true
-			}
-			domain := string(docindex.HostOf(d.URL))[len("h0."):]
-			if crawls[crawl] == nil {
-				crawls[crawl] = map[string][]int32{}
-			}
-			crawls[crawl][domain] = append(crawls[crawl][domain], d.Priority)
+		if w.pending[crawl] == nil {
+			w.pending[crawl] = w.count(crawl)
+		}
+		if len(w.pending[crawl]) > 0 {
+			crawls[crawl] = w.pending[crawl]
+		}
+		for domain := range w.pending[crawl] {
 			distinct[domain] = true
-			return true
-		})
-		if err != nil {
-			w.t.Fatal(err)
 		}
 	}
 	v := docindex.PendingReport{Domains: len(distinct), Count: len(crawls)}

@@ -13,7 +13,7 @@ func TestMemory(t *testing.T) {
 }
 
 func TestMemoryCrawls(t *testing.T) {
-	indextest.RunCrawls(t, func(*testing.T) docindex.Store { return memory.New() })
+	indextest.RunCrawls(t, 1, func(*testing.T) docindex.Store { return memory.New() })
 }
 
 func TestMemoryBudgets(t *testing.T) {

@@ -19,7 +19,7 @@ func TestCluster(t *testing.T) {
 	f := newFerry()
 	defer close(f.jobs)
 	indextest.Run(t, func(t *testing.T) docindex.Store { return f.open(t, addrs...) })
-	indextest.RunCrawls(t, func(t *testing.T) docindex.Store { return audit(t, f.open(t, addrs...)) })
+	indextest.RunCrawls(t, 10, func(t *testing.T) docindex.Store { return audit(t, f.open(t, addrs...)) })
 	t.Run("fail-over", func(t *testing.T) { testFailOver(t, nodes, addrs) })
 }
 

@@ -18,7 +18,7 @@ func TestCrawls(t *testing.T) {
 	server := redistest.Start(t)
 	f := newFerry()
 	defer close(f.jobs)
-	indextest.RunCrawls(t, func(t *testing.T) docindex.Store { return audit(t, f.open(t, server.Addr())) })
+	indextest.RunCrawls(t, 10, func(t *testing.T) docindex.Store { return audit(t, f.open(t, server.Addr())) })
 }
 
 func crawlID(crawl string) docindex.CrawlID {
