@@ -94,30 +94,64 @@ func BenchmarkMillionSites(b *testing.B) {
 		b.ReportMetric(float64(beside.many)/float64((took-firstDue)/gap), "share-of-pace")
 		b.ReportMetric(float64(alone.cpu)/float64(alone.timed), "cpu-ns/doc-alone")
 		b.ReportMetric(float64(beside.cpu)/float64(beside.timed), "cpu-ns/doc-beside")
-		b.ReportMetric(knownSites(sites), "bytes/known-site")
+		b.ReportMetric(knownSites(benchConfig(16), oneAddress, sites)[0]/sites, "bytes/known-site")
 	}
 }
 
-// knownSites returns how many bytes each of so many sites of an address costs in the end that came
-// one after the other and have no documents left.
-func knownSites(sites int) float64 {
-	var before, after runtime.MemStats
+func oneAddress(int) netip.Addr { return addrNo(0) }
+
+// TestKnownHostsAreBounded: hosts without documents take no more memory once there are more than
+// Config.Remember of them.
+func TestKnownHostsAreBounded(t *testing.T) {
 	cfg := benchConfig(16)
+	share := float64(cfg.Remember)
+	cfg.Remember = 1 << 14
+	share /= float64(cfg.Remember)
+	bytes := knownSites(cfg, addrNo, cfg.Remember, 2*cfg.Remember)
+	if bytes[1] > 1.01*bytes[0] || share*bytes[1] > maxKnown {
+		t.Errorf("%d hosts take %.0f bytes, twice as many %.0f; want no more, and at most %.0f", cfg.Remember,
+			bytes[0], bytes[1], maxKnown/share)
+	}
+}
+
+const maxKnown = 256 << 20 // bytes, with Config.Remember as the daemon has it
+
+// BenchmarkTenMillionHosts reports the memory of ten million hosts, each at its own address, that came
+// one after the other and have no documents left.
+func BenchmarkTenMillionHosts(b *testing.B) {
+	for range b.N {
+		b.ReportMetric(knownSites(benchConfig(16), addrNo, 10_000_000)[0]/(1<<20), "MiB")
+	}
+}
+
+// knownSites returns how many bytes are in use when so many sites have come, one after the other, and
+// have no documents left; of each number in turn.
+func knownSites(cfg Config, at func(int) netip.Addr, sites ...int) (bytes []float64) {
+	var before, after runtime.MemStats
 	w := &crowd{s: New(cfg), now: time.Second}
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	for i := range sites {
-		w.now += cfg.Gap
-		o := w.addSites(i, 1, func(int) netip.Addr { return addrNo(0) })[0]
-		w.offer(o)
-		if t, _, ok := w.s.Next(w.now); ok {
-			w.s.End(w.now, w.s.Done(w.now, w.s.Send(w.now, t, 1), 200, 0))
+	i := 0
+	for _, n := range sites {
+		for ; i < n; i++ {
+			w.visit(cfg.Gap, i, at)
 		}
-		w.s.Tick(w.now)
-		w.s.Forgotten(nil)
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		bytes = append(bytes, float64(after.HeapAlloc)-float64(before.HeapAlloc))
 	}
-	runtime.GC()
-	runtime.ReadMemStats(&after)
 	runtime.KeepAlive(w)
-	return float64(after.HeapAlloc-before.HeapAlloc) / float64(sites)
+	return bytes
+}
+
+// visit fetches the only document of a new site.
+func (c *crowd) visit(gap time.Duration, i int, at func(int) netip.Addr) {
+	c.now += gap
+	o := c.addSites(i, 1, at)[0]
+	c.offer(o)
+	if t, _, ok := c.s.Next(c.now); ok {
+		c.s.End(c.now, c.s.Done(c.now, c.s.Send(c.now, t, 1), 200, 0))
+	}
+	c.s.Tick(c.now)
+	c.s.Forgotten(nil)
 }
