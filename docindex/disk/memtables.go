@@ -23,7 +23,7 @@ type generation struct {
 // newMemtableFilter returns a filter that reports every name until the first flush is done. A memtable
 // has so many bytes.
 func newMemtableFilter(bytes int) memtableFilter {
-	return memtableFilter{most: bytes * 15 / 16, list: []generation{{}}}
+	return memtableFilter{most: bytes * 31 / 32, list: []generation{{}}}
 }
 
 // add records that a document's row is written or deleted.
@@ -56,13 +56,17 @@ func (r *memtableFilter) dropFlushed() {
 	}
 }
 
-// entryCost is how much more a row takes in a memtable than in a batch.
-const entryCost = 40
+const (
+	entryCost = 40  // how much more a row takes in a memtable than in a batch
+	entryRoom = 200 // how much more Pebble wants to be free, or else it flushes the memtable itself
+)
 
-// count counts a commit, and reports whether it is time for a flush.
+// count counts a commit, and reports whether it is time for a flush: there is no room for another
+// commit like it. If Pebble flushed by itself, the next flush would come soon after it, and there
+// would be twice as many tables.
 func (r *memtableFilter) count(bytes, rows int) bool {
 	r.size += bytes + rows*entryCost
-	return r.size >= r.most
+	return r.size+bytes+rows*entryRoom >= r.most
 }
 
 // next begins a generation. All before it is in tables when flushed is closed.

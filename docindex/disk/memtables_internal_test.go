@@ -138,3 +138,23 @@ func TestRecentWithinTxn(t *testing.T) {
 	look("late", false) // in memtables, too
 	look("known", true)
 }
+
+// TestFlushBeforePebble: there is always room for the next commit where those before were like it, with
+// what Pebble wants to be free, so Pebble flushes nothing by itself.
+func TestFlushBeforePebble(t *testing.T) {
+	const pebbleRoom = 20*8 + 24 + 8 + 8 // a node of the highest tower, the trailer of its key, and padding
+	for rows := 4; rows <= 6000; rows += 7 {
+		r := newMemtableFilter(tableSize)
+		for bytes, used := rows*57, 0; ; {
+			if used += bytes + rows*entryCost; r.count(bytes, rows) {
+				break
+			}
+			if used+bytes+rows*pebbleRoom > tableSize {
+				t.Fatalf("after commits of %d rows a memtable with %d bytes is not flushed", rows, used)
+			}
+		}
+		if least := tableSize - 2*rows*(57+entryRoom) - tableSize/16; r.size < least {
+			t.Fatalf("with commits of %d rows a memtable of %d bytes is flushed; want %d", rows, r.size, least)
+		}
+	}
+}
