@@ -58,17 +58,24 @@ func (d *database) fatal(err error) {
 }
 
 // flushForClose writes the memtables into tables, so that the next Open has no logs to read. If
-// that fails or takes long, as on a full disk, the next Open reads the logs.
-func (d *database) flushForClose() {
+// that fails or takes long, as on a full disk, the next Open reads the logs. It returns the logs that
+// are of no use then. Pebble keeps a few of them, to write over them.
+func (d *database) flushForClose() (useless []walFile) {
 	d.merging.end() // or else the flush starts a compaction, and the database's Close waits for it
 	flushed, err := d.AsyncFlush()
 	if err != nil {
-		return
+		return nil
 	}
 	select {
 	case <-flushed:
 	case <-time.After(maxFlushForClose):
+		return nil
 	}
+	logs, err := logsIn(d.cfg.Path)
+	if err != nil || len(logs) == 0 {
+		return nil
+	}
+	return logs[:len(logs)-1] // nobody writes any more, so the newest one stays the newest
 }
 
 // helper registers the caller as a user of the database, so that Close waits until the caller calls

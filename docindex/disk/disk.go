@@ -10,6 +10,7 @@ package disk
 
 import (
 	"errors"
+	"os"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -100,6 +101,10 @@ func (s *Store) Close() error {
 	if s.db.cfg.Sync != Batch {
 		err = s.db.LogData(nil, pebble.Sync)
 	}
-	s.db.flushForClose()
-	return errors.Join(err, s.db.Close())
+	useless := s.db.flushForClose()
+	err = errors.Join(err, s.db.Close())
+	for _, log := range useless {
+		os.Remove(log.path) // or the next Open does
+	}
+	return err
 }

@@ -147,7 +147,7 @@ func (c *checking) queue(key, value []byte) error {
 	return nil
 }
 
-// firstDue returns when the first scheduled document of a queue is due.
+// firstDue returns when the first scheduled document of a queue is due. It passes over purged partitions.
 func (c *checking) firstDue(no uint32) (at int64, ok bool) {
 	it, err := c.s.db.NewIter(&pebble.IterOptions{
 		LowerBound: numberKey(planRow, no), UpperBound: numberEnd(planRow, no)})
@@ -155,11 +155,15 @@ func (c *checking) firstDue(no uint32) (at int64, ok bool) {
 		return 0, false
 	}
 	defer it.Close()
-	if !it.First() {
-		return 0, false
+	for it.First(); it.Valid(); it.Next() {
+		body, err := readPlan(it.Value())
+		if one := c.s.crawls.partitions[body.member]; err != nil || one != nil && one.purged {
+			continue
+		}
+		p := place(it.Key()[1+4:])
+		return embedded.DueMS(p.due()), true
 	}
-	p := place(it.Key()[1+4:])
-	return embedded.DueMS(p.due()), true
+	return 0, false
 }
 
 func (c *checking) total(_, value []byte) error {
@@ -217,8 +221,16 @@ func (s *Store) QueuesInMemory() int {
 	return s.base.Sched.InMemory()
 }
 
-// AsVersion6 makes the store look like one that version 6 wrote. rows: also its rows, as if no upgrade
-// of them had begun.
+// LongNames makes an empty store give names as one that was made before version 9.
+func (s *Store) LongNames() error {
+	s.base.Mu.Lock()
+	defer s.base.Mu.Unlock()
+	s.docs.namer.short = false
+	return s.writeVersion()
+}
+
+// AsVersion6 makes the store look like one that version 6 wrote. It has long names. rows: also its
+// rows, as if no upgrade of them had begun.
 func (s *Store) AsVersion6(rows bool) error {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
@@ -243,4 +255,10 @@ func (s *Store) AsVersion6(rows bool) error {
 	b.DeleteRange([]byte{freshRow}, []byte{freshRow + 1}, nil)
 	value := append(append(binary.AppendUvarint(nil, 6), s.docs.namer.key[:]...), s.docs.namer.mark[:]...)
 	return errors.Join(b.Set(metaKey(metaVersion), value, nil), s.db.Apply(b, pebble.Sync))
+}
+
+// NameLengths returns the lengths of the keys of documents' rows, of queues first.
+func (s *Store) NameLengths() (lengths []int, err error) {
+	err = s.db.each(docRow, func(key, _ []byte) error { lengths = append(lengths, len(key)); return nil })
+	return lengths, err
 }

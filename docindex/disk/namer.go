@@ -8,12 +8,17 @@ import (
 )
 
 // docNamer gives documents names that nobody outside can foresee, since strangers choose the URLs.
+//
+// A short hash has urlLen bytes: two of 10^9 in one queue are equal in one of two million stores. A
+// store that was made before version 9 has long ones.
 type docNamer struct {
-	key  [16]byte
-	mark [4]byte // in each DOC_ID that the store gives
+	key   [16]byte
+	mark  [4]byte // in each DOC_ID that the store gives
+	short bool    // hashes are short, unless they depend on an owner
 }
 
 func newDocNamer() (s docNamer) {
+	s.short = true
 	rand.Read(s.key[:])
 	rand.Read(s.mark[:])
 	return s
@@ -27,8 +32,16 @@ func (s *docNamer) name(queue uint32, url []byte) (n name) {
 	var room [maxHashed]byte
 	sum := sha256.Sum256(append(append(room[:0], s.key[:]...), url...))
 	n.queue = queue
-	copy(n.hash[:], sum[:])
+	copy(n.hash[:s.hashed()], sum[:])
 	return n
+}
+
+// hashed returns of how many bytes a hash is that depends on no owner.
+func (s *docNamer) hashed() int {
+	if s.short {
+		return urlLen
+	}
+	return hashLen
 }
 
 // nameOf returns the name of a document with an identity (see docindex.Packed); nil: none. The hash
@@ -64,7 +77,7 @@ func (s *docNamer) keyName(crawl, key []byte) (n name) {
 	var room [maxHashed]byte
 	text := append(append(room[:0], s.key[:]...), 0)
 	sum := sha256.Sum256(append(append(appendText(text, crawl), 0), key...))
-	copy(n.hash[:], sum[:])
+	copy(n.hash[:s.hashed()], sum[:])
 	return n
 }
 

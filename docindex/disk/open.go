@@ -14,18 +14,20 @@ import (
 // version is the version of the rows' layout. The program reads rows of oldVersion and later as
 // they are. It refuses a store of any other version.
 const (
-	version = 8
+	version = 9
 	// without crawls; 2: without purged partitions; 3: documents' names do not contain owners; 4:
 	// documents' rows do not contain the time and the status of the last outcome; 5: documents have
 	// no unique, payload and depth; 6: no rows find, order and count queues; 7: queues' rows do not
-	// contain branches
+	// contain branches; 8: all names are long
 	oldVersion = 1
 	// upgraded is the first version whose rows need no upgrade
 	upgraded = 7
 )
 
+const shortNames = 1 // in the version row: see docNamer.short
+
 // Open opens the store in a folder. It makes the folder and the store if there is none. Open takes
-// time in proportion to the number of leased URLs, of queues with settings or with documents of
+// time in proportion to the number of leased URLs, of queues with settings, of registered domains of
 // crawls, and after a crash of queues that the last commits changed. The first Open of a store that
 // an older version wrote takes some µs a queue.
 func Open(cfg Config) (*Store, error) {
@@ -187,6 +189,7 @@ func (s *Store) loadVersion() error {
 	}
 	copy(s.docs.namer.key[:], r.bytes(uint64(len(s.docs.namer.key))))
 	copy(s.docs.namer.mark[:], r.bytes(uint64(len(s.docs.namer.mark))))
+	s.docs.namer.short = len(r.b) > 0 && r.uint() == shortNames
 	if r.bad {
 		return damaged(errRow)
 	}
@@ -215,6 +218,9 @@ func (s *Store) begin() error {
 func (s *Store) writeVersion() error {
 	value := binary.AppendUvarint(nil, version)
 	value = append(append(value, s.docs.namer.key[:]...), s.docs.namer.mark[:]...)
+	if s.docs.namer.short {
+		value = binary.AppendUvarint(value, shortNames)
+	}
 	return s.db.Set(metaKey(metaVersion), value, pebble.Sync)
 }
 

@@ -38,10 +38,30 @@ func options(space *space, log *logger, compactions *compactions) *pebble.Option
 	o.Experimental.TombstoneDenseCompactionThreshold = -1
 	o.Experimental.ReadSamplingMultiplier = -1
 	for i := range o.Levels {
-		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+		o.Levels[i].FilterPolicy = rowFilter{bloom.FilterPolicy(10)}
 		o.TargetFileSizes[i] = int64(space.table)
 	}
 	return o
+}
+
+// rowFilter is the filter of tables without the bodies of scheduled documents: nobody looks for one
+// that is not there. Tables from before version 9 have them in their filters, and the same name.
+type rowFilter struct{ bloom.FilterPolicy }
+
+func (f rowFilter) MayContain(kind pebble.FilterType, filter, key []byte) bool {
+	return key[0] == planRow || f.FilterPolicy.MayContain(kind, filter, key)
+}
+
+func (f rowFilter) NewWriter(kind pebble.FilterType) pebble.FilterWriter {
+	return rowFilterWriter{f.FilterPolicy.NewWriter(kind)}
+}
+
+type rowFilterWriter struct{ pebble.FilterWriter }
+
+func (w rowFilterWriter) AddKey(key []byte) {
+	if key[0] != planRow {
+		w.FilterWriter.AddKey(key)
+	}
 }
 
 // logger receives Pebble's messages and errors.

@@ -49,6 +49,7 @@ const (
 	planKeyLen = 1 + 4 + placeLen
 	nameLen    = 4 + hashLen
 	urlLen     = 10 // bytes of a name's hash that depend on the URL alone; the rest may depend on the owner
+	shortLen   = 4 + urlLen
 )
 
 var errRow = errors.New("a row is not as it was written")
@@ -114,7 +115,7 @@ func (p *place) before(q *place) bool {
 // hash of its URL and owner.
 type name struct {
 	queue uint32
-	hash  [hashLen]byte
+	hash  [hashLen]byte // the bytes behind urlLen are 0 where docNamer.short leaves them out
 }
 
 // isOf reports whether two names are of the same URL.
@@ -126,8 +127,9 @@ func (n *name) append(dst []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(dst, n.queue), n.hash[:]...)
 }
 
+// readName reads a name. One of shortLen bytes has no more.
 func readName(b []byte) (n name, err error) {
-	if len(b) != nameLen {
+	if len(b) != nameLen && len(b) != shortLen {
 		return n, errRow
 	}
 	n.queue = binary.BigEndian.Uint32(b)
@@ -135,7 +137,18 @@ func readName(b []byte) (n name, err error) {
 	return n, nil
 }
 
-func (n *name) docKey(dst []byte) []byte { return n.append(append(dst, docRow)) }
+// docKey appends the key of a document's row. It has no more of the hash than there is.
+func (n *name) docKey(dst []byte) []byte {
+	dst = n.append(append(dst, docRow))
+	if n.isShort() {
+		dst = dst[:len(dst)-nameLen+shortLen]
+	}
+	return dst
+}
+
+func (n *name) isShort() bool {
+	return [hashLen - urlLen]byte(n.hash[urlLen:]) == [hashLen - urlLen]byte{}
+}
 
 func planKey(dst []byte, queue uint32, p *place) []byte {
 	return append(binary.BigEndian.AppendUint32(append(dst, planRow), queue), p[:]...)

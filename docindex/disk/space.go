@@ -90,5 +90,19 @@ func (s *space) Create(name string, category vfs.DiskWriteCategory) (vfs.File, e
 	return s.FS.Create(name, category)
 }
 
+// ReuseForWrite is [vfs.FS.ReuseForWrite]. The log that the store begins as it is closed is a new
+// file, which takes no room.
+func (s *space) ReuseForWrite(old, name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	select {
+	case <-s.closing:
+		if err := s.FS.Remove(old); err != nil {
+			return nil, err
+		}
+		return s.FS.Create(name, category)
+	default:
+		return s.FS.ReuseForWrite(old, name, category)
+	}
+}
+
 // Unwrap is [vfs.FS.Unwrap].
 func (s *space) Unwrap() vfs.FS { return s.FS }

@@ -15,6 +15,9 @@ import (
 func TestUpgrade(t *testing.T) {
 	path := t.TempDir()
 	s := open(t, path, disk.Batch)
+	if err := s.LongNames(); err != nil {
+		t.Fatal(err)
+	}
 	set(t, s, docindex.SetDelay, "", 0)
 	var puts []docindex.Put
 	for i := range 300 {

@@ -2,11 +2,13 @@ package disk
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -30,31 +32,44 @@ const (
 // logs behind its end; these have other log numbers. The check reads one log, of about 8 MB at
 // most.
 func checkNewestLog(path string) error {
-	files, err := filepath.Glob(filepath.Join(path, "*.log"))
-	if err != nil {
+	logs, err := logsIn(path)
+	if err != nil || len(logs) == 0 {
 		return err
 	}
-	newest, number := "", uint64(0)
-	for _, file := range files {
-		n, err := strconv.ParseUint(strings.TrimSuffix(filepath.Base(file), ".log"), 10, 64)
-		if err == nil && n >= number {
-			newest, number = file, n
-		}
-	}
-	if newest == "" {
-		return nil
-	}
+	newest := logs[len(logs)-1].path
 	text, err := os.ReadFile(newest)
 	if err != nil {
 		return err
 	}
-	bad, damaged := findDamage(text, uint32(number))
+	bad, damaged := findDamage(text, uint32(logs[len(logs)-1].number))
 	if !damaged {
 		return nil
 	}
 	return fmt.Errorf("%s is damaged: its record at byte %d cannot be read, and good ones follow, which "+
 		"would be lost; put back a copy of the folder, "+
 		"or give up what was put since that record with: truncate -s %d %s", newest, bad, bad, newest)
+}
+
+// walFile is a log of a database.
+type walFile struct {
+	path   string
+	number uint64
+}
+
+// logsIn returns the logs in the folder of a database, the newest one last.
+func logsIn(path string) (logs []walFile, err error) {
+	files, err := filepath.Glob(filepath.Join(path, "*.log"))
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		n, err := strconv.ParseUint(strings.TrimSuffix(filepath.Base(file), ".log"), 10, 64)
+		if err == nil {
+			logs = append(logs, walFile{file, n})
+		}
+	}
+	slices.SortFunc(logs, func(a, b walFile) int { return cmp.Compare(a.number, b.number) })
+	return logs, nil
 }
 
 // findDamage reads the chunks of a log up to the first bad one. It returns the offset of the bad
