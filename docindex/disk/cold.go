@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"bytes"
 	"encoding/binary"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -11,8 +12,7 @@ import (
 // A queue is in memory while it may be needed soon: at the latest when a URL of it is put, handed
 // out or looked at. While the queues in memory take more than the budget, each commit evicts some:
 // those that may be served last. A cold queue is in its row alone. Never evicted are queues with
-// URLs in transit, with settings, on a host with settings, or with documents of crawls, whose counts
-// are in memory.
+// URLs in transit, with settings, or on a host with settings. The counts of crawls stay in memory.
 //
 // Each queue with scheduled documents has a wake row, which orders the queues of a crawl by when
 // they may be served; a new one has a freshRow in its place. When a consumer finds nothing of a crawl
@@ -198,7 +198,8 @@ func (c *coldQueues) loadSome(crawl uint32, n int, until int64) (loaded int, err
 	return loaded, nil
 }
 
-// queueRows reads rows of queues by number.
+// queueRows reads rows of queues, of one kind: many of them in the order of their keys cost less than
+// readRow of each.
 type queueRows struct {
 	db *database
 	it *pebble.Iterator
@@ -206,19 +207,20 @@ type queueRows struct {
 }
 
 // read returns the row of a queue, or nil if there is none. It is valid until the next read.
-func (r *queueRows) read(no uint32) (q *queueRecord, err error) {
+func (r *queueRows) read(key []byte) (q *queueRecord, err error) {
 	if r.it == nil {
 		if r.it, err = r.db.NewIter(&pebble.IterOptions{
-			LowerBound: []byte{queueRow}, UpperBound: []byte{queueRow + 1}}); err != nil {
+			LowerBound: key[:1], UpperBound: []byte{key[0] + 1}}); err != nil {
 			return nil, err
 		}
 	}
-	if !r.it.SeekGE(numberKey(queueRow, no)) || binary.BigEndian.Uint32(r.it.Key()[1:]) != no {
+	if !r.it.SeekGE(key) || !bytes.Equal(r.it.Key(), key) {
 		return nil, r.it.Error()
 	}
 	value, err := r.it.ValueAndErr()
 	if err == nil {
 		r.q, err = readQueue(value)
+		r.q.fresh = key[0] == freshRow
 	}
 	return &r.q, err
 }

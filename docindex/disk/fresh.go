@@ -117,7 +117,7 @@ func (w *waiting) row() (*queueRecord, error) {
 	if w.isFresh() {
 		return &w.first, nil
 	}
-	q, err := w.rows.read(w.wake.no)
+	q, err := w.rows.read(numberKey(queueRow, w.wake.no))
 	if err != nil || q == nil || q.wake != w.wake.at {
 		return nil, err // it has another wake row
 	}

@@ -102,7 +102,7 @@ func (c *coldQueues) recheckSome(now int64) (more bool, err error) {
 		}
 		r := reader{b: value}
 		if r.uint()&wakesByRule != 0 && c.table.byNumber(p.no) == 0 {
-			q, err := rows.read(p.no)
+			q, err := rows.read(numberKey(queueRow, p.no))
 			if err != nil {
 				return false, err
 			}
