@@ -136,9 +136,9 @@ func (l *clearing) begin() {
 	case c == nil || c.scan == 0: // removed
 	case !c.isPurged(): // later queues it again
 		c.scan = 0
-	case l.scanned[l.docs.queues.at(c.queue).no] < c.scan:
+	case l.scanned[c.queue] < c.scan:
 		l.scans++
-		l.queue = l.docs.queues.at(c.queue).no
+		l.queue = c.queue
 		l.next = append(l.next[:0], numberKey(planRow, l.queue)...)
 		return
 	default:
@@ -151,7 +151,7 @@ func (l *clearing) begin() {
 // scanSome continues the scan and reads up to left rows. It returns how many of them it did not
 // need.
 func (l *clearing) scanSome(it *pebble.Iterator, left int) (int, error) {
-	if l.docs.queues.byNumber(l.queue) == 0 { // deleted since
+	if l.docs.crawls.ofQueue[l.queue] == 0 { // deleted since, or no document of it is in a crawl
 		l.queue = 0
 		return left, nil
 	}

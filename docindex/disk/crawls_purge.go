@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"runtime"
@@ -84,7 +85,9 @@ func (s *Store) purgeSomePartitions(b *crawlstats.CrawlStats, from uint32) (last
 			break
 		}
 		if c := s.crawls.partitions[no]; c != nil && c.domain.Crawl == b && c.docs > c.ended {
-			s.crawls.purge(no, now)
+			if err := s.crawls.purge(no, now); err != nil {
+				return 0, 0, s.txn.abort(err)
+			}
 			left--
 		}
 	}
@@ -94,8 +97,15 @@ func (s *Store) purgeSomePartitions(b *crawlstats.CrawlStats, from uint32) (last
 
 // purge ends the scheduled documents of a partition whose crawl was stopped. Those in transit go
 // on.
-func (x *crawls) purge(no uint32, now int64) {
+func (x *crawls) purge(no uint32, now int64) error {
 	c := x.partitions[no]
+	queue, err := x.queues.cold.load([]byte(c.domain.Crawl.ID.Crawl), c.queue)
+	if err == nil && queue == 0 { // the crawl ID of its queue is empty
+		queue, err = x.queues.cold.loadAny(c.queue)
+	}
+	if err != nil || queue == 0 {
+		return cmp.Or(err, errRow)
+	}
 	if !c.purged {
 		c.purged, c.purgedAt = true, now
 		x.txn.b.Set(numberKey(purgedRow, no), binary.AppendVarint(nil, now), nil)
@@ -104,24 +114,25 @@ func (x *crawls) purge(no uint32, now int64) {
 	c.open.Each(func(priority int32, n uint64) { lined[priority] = n - c.inFlight.Of(priority) })
 	for priority, n := range lined {
 		if n > 0 {
-			x.purgeScheduled(no, priority, n, now)
+			x.purgeScheduled(no, queue, priority, n, now)
 		}
 	}
 	c.returnedAfterPurge = nil
 	delete(x.withReturned, no)
-	if x.queues.sched.QueueTotal(c.queue).URLs[queuesched.Scheduled] == 0 { // no document is left to hand out
-		x.queues.at(c.queue).cursor, x.queues.at(c.queue).backfill = lastPlace, window{}
-		x.queues.setDue(c.queue, queuesched.Never, now)
+	if x.queues.sched.QueueTotal(queue).URLs[queuesched.Scheduled] == 0 { // no document is left to hand out
+		x.queues.at(queue).cursor, x.queues.at(queue).backfill = lastPlace, window{}
+		x.queues.setDue(queue, queuesched.Never, now)
 	}
-	x.queues.sched.Refresh(c.queue, now) // its limit may be reached
+	x.queues.sched.Refresh(queue, now) // its limit may be reached
+	return nil
 }
 
-// purgeScheduled ends n scheduled documents of a priority in a purged partition.
-func (x *crawls) purgeScheduled(no uint32, priority int32, n uint64, now int64) {
+// purgeScheduled ends n scheduled documents of a priority in a purged partition of a queue.
+func (x *crawls) purgeScheduled(no, queue uint32, priority int32, n uint64, now int64) {
 	c := x.partitions[no]
 	b := c.domain.Crawl
 	x.shiftSome(no, priority, crawlstats.Scheduled, crawlstats.Completed, n, now)
-	x.queues.moveSome(c.queue, queuesched.Scheduled, queuesched.Completed, uint32(n))
+	x.queues.moveSome(queue, queuesched.Scheduled, queuesched.Completed, uint32(n))
 	x.countPurged(no, uint8(b.Why), n)
 	x.queues.globals.outcomes[b.Why] += int(n)
 	b.Unreported += int(n)
@@ -186,7 +197,9 @@ func (s *Store) purgeSomeReturned() (b *pebble.Batch, last uint64, more bool, er
 		if left--; left < 0 {
 			break
 		}
-		s.crawls.purge(no, now)
+		if err := s.crawls.purge(no, now); err != nil {
+			return nil, 0, false, s.txn.abort(err)
+		}
 	}
 	b, err = s.txn.commit()
 	return b, s.queues.journal.no, len(s.crawls.withReturned) > 0, err

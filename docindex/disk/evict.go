@@ -30,11 +30,7 @@ func (e *evictor) isOverfull() bool { return e.used() > e.budget+e.budget/16 }
 
 // mayLeave returns the place of a queue among those that wait; ok: it may leave memory.
 func (e *evictor) mayLeave(id uint32, now int64) (p wakePlace, ok bool) {
-	q := e.queues.at(id)
-	if q.partitions != 0 {
-		return p, false
-	}
-	p.no = q.no
+	p.no = e.queues.at(id).no
 	p.at, ok = e.sched.NeededAt(id, now)
 	return p, ok
 }

@@ -150,3 +150,38 @@ func TestGapOutlivesEviction(t *testing.T) {
 		want(t, "when it is over", serve(t, s, docindex.Request{}), "http://a.test/2")
 	})
 }
+
+// TestCrawlsAreEvicted puts URLs of a crawl with an appid without memory for queues, and stops it after
+// a restart.
+func TestCrawlsAreEvicted(t *testing.T) {
+	const hosts = 2000
+	path := t.TempDir()
+	s := openSmall(t, path)
+	var puts []docindex.Put
+	for i := range hosts {
+		puts = append(puts, of("c", fmt.Sprintf("http://www.host-%d.test/", i), 0))
+	}
+	putURLs(t, s, puts...)
+	if n := s.QueuesInMemory(); n > hosts/2 {
+		t.Errorf("%d of %d queues are in memory", n, hosts)
+	}
+	taken := len(candidates(t, s))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s = openSmall(t, path); s.QueuesInMemory() > hosts/2 {
+		t.Errorf("opened again, %d of %d queues are in memory", s.QueuesInMemory(), hosts)
+	}
+	putURLs(t, s, puts[0])
+	stop(t, s, "c")
+	purge(t, s, "c", hosts)
+	if n := s.QueuesInMemory(); n > hosts/2 {
+		t.Errorf("after the purge %d of %d queues are in memory", n, hosts)
+	}
+	if n := s.Stats(); taken == 0 || n.Completed != hosts || n.Scheduled != 0 {
+		t.Errorf("%d were taken, and there are %+v; want %d completed", taken, n, hosts)
+	}
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+}

@@ -40,7 +40,7 @@ func (s *Store) checkCrawlsLocked() error {
 		default:
 			t.ended++
 		}
-		if c := s.crawls.partitions[d.member]; c == nil || s.queues.at(c.queue).no != readNo(key) {
+		if c := s.crawls.partitions[d.member]; c == nil || c.queue != readNo(key) {
 			return fmt.Errorf("it names partition %d, which is not its queue's", d.member)
 		}
 		return nil

@@ -143,7 +143,7 @@ func (s *Store) dropQueues(some []uint32, scope docindex.Scope, o *docindex.Outc
 		s.finishAllLocked(dropped, o, now)
 	}
 	for id := range dropped {
-		s.crawls.dropPartitions(id, now)
+		s.crawls.dropPartitions(s.queues.at(id).no, now)
 		s.queues.remove(id)
 		s.base.Sched.Free(id, now)
 	}

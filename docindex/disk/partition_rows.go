@@ -72,7 +72,7 @@ func (c *crawls) clean() {
 }
 
 func (x *crawls) appendPartition(dst []byte, c *partition) []byte {
-	for _, v := range []uint64{uint64(c.domain.Crawl.No), uint64(x.queues.at(c.queue).no), c.ended, c.purgedDocs} {
+	for _, v := range []uint64{uint64(c.domain.Crawl.No), uint64(c.queue), c.ended, c.purgedDocs} {
 		dst = binary.AppendUvarint(dst, v)
 	}
 	return append(dst, c.domain.Name...)
@@ -152,11 +152,7 @@ func (l *loading) partitionHead(no uint32, value []byte) error {
 	s, r := l.s, reader{b: value}
 	crawlNo, queueNo, ended, purged := r.uint(), r.uint(), r.uint(), r.uint()
 	b := s.crawls.stats.At(uint32(min(crawlNo, math.MaxUint32)))
-	queue, err := s.queues.cold.loadAny(uint32(min(queueNo, math.MaxUint32)))
-	if err != nil {
-		return err
-	}
-	if r.bad || b == nil || queue == 0 || purged > ended || no == 0 {
+	if r.bad || b == nil || queueNo == 0 || queueNo > math.MaxUint32 || purged > ended || no == 0 {
 		return errRow
 	}
 	for int(no) >= len(s.crawls.partitions) {
@@ -164,7 +160,8 @@ func (l *loading) partitionHead(no uint32, value []byte) error {
 	}
 	d := s.crawls.stats.Enter(b, string(r.b), ended)
 	b.Purged += purged
-	s.crawls.addPartition(no, &partition{domain: d, queue: queue, docs: ended, ended: ended, purgedDocs: purged})
+	s.crawls.addPartition(no, &partition{domain: d, queue: uint32(queueNo), docs: ended, ended: ended,
+		purgedDocs: purged})
 	l.partitionNo = no
 	return nil
 }
@@ -218,7 +215,9 @@ func (s *Store) purgeInSlots(now int64) error {
 	}
 	for no, c := range s.crawls.partitions {
 		if c != nil && c.purged && c.docs > c.ended {
-			s.crawls.purge(uint32(no), now)
+			if err := s.crawls.purge(uint32(no), now); err != nil {
+				return s.txn.abort(err)
+			}
 		}
 	}
 	return s.txn.commitLazily()

@@ -14,7 +14,7 @@ import (
 // also when it deletes a whole queue.
 type partition struct {
 	domain            *crawlstats.Domain
-	queue             uint32                    // number in the scheduler
+	queue             uint32                    // number on disk; it need not be in memory
 	next, prev        uint32                    // partitions of the queue
 	open              crawlstats.PriorityCounts // documents that are not completed, by priority
 	docs              uint64                    // all
@@ -42,6 +42,7 @@ type crawls struct {
 	partitions   []*partition // by number, which is the same on disk
 	free         []uint32     // unused numbers below len(partitions)
 	of           map[partitionKey]uint32
+	ofQueue      map[uint32]uint32   // by number of a queue on disk: its first partition
 	withReturned map[uint32]struct{} // partitions with returned documents
 
 	dirtyCrawls     map[uint32]struct{} // changed by the txn, as the next two
@@ -65,6 +66,7 @@ const rangeBits = 7 // priorities that share a row differ in the lowest bits alo
 func newCrawls() crawls {
 	return crawls{
 		stats: crawlstats.New(), partitions: make([]*partition, 1), of: map[partitionKey]uint32{},
+		ofQueue:      map[uint32]uint32{},
 		withReturned: map[uint32]struct{}{}, clearing: newClearing(),
 		dirtyCrawls: map[uint32]struct{}{}, dirtyPartitions: map[uint32]struct{}{},
 		dirtyPriorities: map[priorityKey]struct{}{},
@@ -88,9 +90,10 @@ func (x *crawls) enter(queue uint32, p *docindex.Put) uint32 {
 		host = x.queues.sched.Key(queue)
 	}
 	d := x.stats.Enter(b, weburl.Domain(string(host)), 1)
-	no := x.of[partitionKey{queue, d}]
+	queueNo := x.queues.at(queue).no
+	no := x.of[partitionKey{queueNo, d}]
 	if no == 0 {
-		no = x.newPartition(queue, d)
+		no = x.newPartition(queueNo, d)
 	}
 	c := x.partitions[no]
 	c.docs++
@@ -110,25 +113,24 @@ func (x *crawls) setExpiry(d *doc, p *docindex.Put) {
 	}
 }
 
-func (x *crawls) newPartition(queue uint32, d *crawlstats.Domain) uint32 {
+func (x *crawls) newPartition(queueNo uint32, d *crawlstats.Domain) uint32 {
 	no := uint32(len(x.partitions))
 	if n := len(x.free); n > 0 {
 		no, x.free = x.free[n-1], x.free[:n-1]
 	} else {
 		x.partitions = append(x.partitions, nil)
 	}
-	x.addPartition(no, &partition{domain: d, queue: queue})
+	x.addPartition(no, &partition{domain: d, queue: queueNo})
 	return no
 }
 
 func (x *crawls) addPartition(no uint32, c *partition) {
 	x.partitions[no] = c
 	x.of[partitionKey{c.queue, c.domain}] = no
-	q := x.queues.at(c.queue)
-	if c.next = q.partitions; c.next != 0 {
+	if c.next = x.ofQueue[c.queue]; c.next != 0 {
 		x.partitions[c.next].prev = no
 	}
-	q.partitions = no
+	x.ofQueue[c.queue] = no
 }
 
 // shift counts a document that has changed its state.
@@ -197,10 +199,13 @@ func (x *crawls) leave(no uint32, kind uint8) {
 // closePartition removes a partition without documents, and its crawl if nothing is left of it.
 func (x *crawls) closePartition(no uint32) {
 	c := x.partitions[no]
-	if c.prev == 0 {
-		x.queues.at(c.queue).partitions = c.next
-	} else {
+	switch {
+	case c.prev != 0:
 		x.partitions[c.prev].next = c.next
+	case c.next != 0:
+		x.ofQueue[c.queue] = c.next
+	default:
+		delete(x.ofQueue, c.queue)
 	}
 	if c.next != 0 {
 		x.partitions[c.next].prev = c.prev
@@ -217,10 +222,10 @@ func (x *crawls) closePartition(no uint32) {
 	}
 }
 
-// dropPartitions removes the partitions of a deleted queue. None of the queue's documents is in
+// dropPartitions removes the partitions of a deleted queue, by its number on disk. None of the queue's documents is in
 // transit.
-func (x *crawls) dropPartitions(queue uint32, now int64) {
-	for no := x.queues.at(queue).partitions; no != 0; no = x.queues.at(queue).partitions {
+func (x *crawls) dropPartitions(queueNo uint32, now int64) {
+	for no := x.ofQueue[queueNo]; no != 0; no = x.ofQueue[queueNo] {
 		c := x.partitions[no]
 		c.open.Each(func(priority int32, n uint64) {
 			x.stats.Move(c.domain, priority, crawlstats.Scheduled, crawlstats.Completed, n, now)

@@ -71,19 +71,18 @@ type queueTable struct {
 
 // queue is the part of a queue's state that the scheduler does not have.
 type queue struct {
-	no         uint32 // on disk
-	due        int64  // as the scheduler knows it, ms
-	cursor     place  // documents up to it were handed out, except those in backfill
-	backfill   window
-	wake       queuesched.Moment // as in queueRecord
-	wakes      uint32            // scheduled documents by its wake row
-	stored     bool              // it has a row
-	fresh      bool              // its row is a freshRow
-	hasIDs     bool
-	set        bool   // it has a setRow
-	touched    bool   // its row is not as it would be written if it was evicted now
-	owners     bool   // some of its documents may have owners
-	partitions uint32 // the first one of it
+	no       uint32 // on disk
+	due      int64  // as the scheduler knows it, ms
+	cursor   place  // documents up to it were handed out, except those in backfill
+	backfill window
+	wake     queuesched.Moment // as in queueRecord
+	wakes    uint32            // scheduled documents by its wake row
+	stored   bool              // it has a row
+	fresh    bool              // its row is a freshRow
+	hasIDs   bool
+	set      bool // it has a setRow
+	touched  bool // its row is not as it would be written if it was evicted now
+	owners   bool // some of its documents may have owners
 
 	rewrite              bool // the txn writes its row
 	dirty                bool // the txn has changed it; the next two fields are the changes of its counts
