@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// A table's row has its state, and then for each branch its state. Of the turns it has how long ago they
-// were.
+// A table's row has its state, and then for each branch its state. Of the turns it has how long
+// ago they were.
 const (
 	rowOwn   = 1
 	rowOther = 2
@@ -28,19 +28,22 @@ func (t *Table[T]) Append(dst []byte, kept func(of *T) uint64) []byte {
 	for i := range t.branches {
 		l := &t.branches[i]
 		dear := l.dear
-		if l.some {
+		turn := t.turns[i]
+		if isIdle(turn) {
+			turn -= idle
+		} else {
 			dear |= rowSome
 		}
 		dst = append(dst, dear, l.traps)
 		dst = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(dst, l.hash), l.path)
 		dst = binary.AppendUvarint(binary.BigEndian.AppendUint32(dst, l.kind), uint64(l.first))
-		dst = binary.AppendUvarint(binary.AppendVarint(dst, t.now-l.start), kept(&l.of))
+		dst = binary.AppendUvarint(binary.AppendVarint(dst, t.now-turn+t.cost(l)), kept(&l.of))
 	}
 	return dst
 }
 
-// Read makes the table of a queue that has none from a row. of is the reverse of the kept of Append. ok
-// is false if the row is not as Append writes it.
+// Read makes the table of a queue that has none from a row. of is the reverse of the kept of
+// Append. ok is false if the row is not as Append writes it.
 func (s *Tables[T]) Read(queue uint32, b []byte, of func(no uint32, kept uint64) T) (ok bool) {
 	if len(b) < rowHead {
 		return false
@@ -53,6 +56,9 @@ func (s *Tables[T]) Read(queue uint32, b []byte, of func(no uint32, kept uint64)
 			s.Drop(queue)
 			return false
 		}
+	}
+	for i := range t.branches {
+		t.turns[i] += t.cost(&t.branches[i])
 	}
 	t.byHash = make([]uint16, len(t.branches))
 	for i := range t.byHash {
@@ -74,9 +80,10 @@ func (t *Table[T]) readBranch(b []byte, of func(no uint32, kept uint64) T) (rest
 		return nil, false
 	}
 	l := branch[T]{
-		dear: b[0] &^ rowSome, some: b[0]&rowSome != 0, traps: b[1], hash: binary.BigEndian.Uint64(b[2:]),
+		dear: b[0] &^ rowSome, traps: b[1], hash: binary.BigEndian.Uint64(b[2:]),
 		path: binary.BigEndian.Uint64(b[10:]), kind: binary.BigEndian.Uint32(b[18:]),
 	}
+	some := b[0]&rowSome != 0
 	b = b[fixed:]
 	first, n := binary.Uvarint(b)
 	ago, m := binary.Varint(b[max(n, 0):])
@@ -84,8 +91,9 @@ func (t *Table[T]) readBranch(b []byte, of func(no uint32, kept uint64) T) (rest
 	if n <= 0 || m <= 0 || k <= 0 || first == 0 || first > uint64(no) || l.dear > dearest {
 		return nil, false
 	}
-	l.first, l.start, l.of = uint16(first), -ago, of(no, kept)
-	t.branches = append(t.branches, l)
+	l.first, l.of = uint16(first), of(no, kept)
+	t.branches, t.turns = append(t.branches, l), append(t.turns, -ago+idle)
+	t.Mark(no, some)
 	t.branches[first-1].same++
 	return b[n+m+k:], true
 }

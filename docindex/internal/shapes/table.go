@@ -25,13 +25,11 @@ const (
 type branch[T any] struct {
 	hash  uint64 // of the shape; 0: the branch of the rest
 	path  uint64 // of the shape's path
-	start int64  // when it had its last turn, in the time of Table.now
 	first uint16 // number of the first branch of its path, which has the next two for all of them
 	same  uint16 // branches of the path
 	kind  uint32 // of the shape
 	dear  uint8  // what was learned: how dear they are
 	traps uint8  // patterns of traps
-	some  bool   // it may have something
 	of    T
 }
 
@@ -41,6 +39,7 @@ type branch[T any] struct {
 type Table[T any] struct {
 	now      int64 // the turn of the branch that was served last
 	branches []branch[T]
+	turns    []int64  // of each: when the cost of its last document has passed; see idle
 	byHash   []uint16 // numbers of branches, by their hashes; of equal ones the first one first
 	counted  int      // of branches, those that Tables counts
 	page     uint64   // whose links came last, as a hash
@@ -48,6 +47,9 @@ type Table[T any] struct {
 	own      bool     // it brought its own shape
 	other    bool     // it brought another one
 }
+
+// idle is added to the turn of a branch that has nothing.
+const idle = 1 << 62
 
 // Of returns what the store keeps of a branch.
 func (t *Table[T]) Of(no uint32) *T { return &t.branches[no-1].of }
@@ -96,13 +98,13 @@ func (t *Table[T]) Branch(s Shape) uint32 {
 func (t *Table[T]) add(s Shape) {
 	l := branch[T]{
 		hash: s.hash, path: s.path, kind: s.kind, traps: s.traps, dear: usual,
-		first: uint16(t.Len() + 1), same: 1, start: t.now - 1<<usual, // its turn is now
+		first: uint16(t.Len() + 1), same: 1,
 	}
+	start := t.now - 1<<usual // its turn is now
 	for i := range t.branches {
 		if one := &t.branches[i]; one.path == s.path {
-			first := &t.branches[one.first-1]
-			first.same++
-			l.first, l.start = one.first, t.now
+			t.change(one.first, func(first *branch[T]) { first.same++ })
+			l.first, start = one.first, t.now
 			break
 		}
 	}
@@ -111,7 +113,32 @@ func (t *Table[T]) add(s Shape) {
 		at++
 	}
 	t.branches = append(t.branches, l)
+	t.turns = append(t.turns, start+t.cost(&l)+idle)
 	t.byHash = slices.Insert(t.byHash, at, uint16(t.Len()))
+}
+
+// cost returns what a document of a branch costs.
+func (t *Table[T]) cost(l *branch[T]) int64 {
+	first := l
+	if int(l.first) <= len(t.branches) {
+		first = &t.branches[l.first-1]
+	}
+	return int64(first.same) << (first.dear + pattern*l.traps)
+}
+
+// change changes what documents of a path cost, which its first branch says.
+func (t *Table[T]) change(first uint16, do func(first *branch[T])) {
+	for i := range t.branches {
+		if one := &t.branches[i]; one.first == first {
+			t.turns[i] -= t.cost(one)
+		}
+	}
+	do(&t.branches[first-1])
+	for i := range t.branches {
+		if one := &t.branches[i]; one.first == first {
+			t.turns[i] += t.cost(one)
+		}
+	}
 }
 
 // Reach makes a number that of a branch. Branches that it adds have no shape.
@@ -136,16 +163,20 @@ func (t *Table[T]) Restore(no uint32, s Shape) {
 }
 
 // Mark says whether a branch may have something.
-func (t *Table[T]) Mark(no uint32, some bool) { t.branches[no-1].some = some }
+func (t *Table[T]) Mark(no uint32, some bool) {
+	switch turn := &t.turns[no-1]; {
+	case some && isIdle(*turn):
+		*turn -= idle
+	case !some && !isIdle(*turn):
+		*turn += idle
+	}
+}
+
+func isIdle(turn int64) bool { return turn >= idle/2 }
 
 // Some reports whether a branch may have something.
 func (t *Table[T]) Some() bool {
-	for i := range t.branches {
-		if t.branches[i].some {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.turns, func(turn int64) bool { return !isIdle(turn) })
 }
 
 // Turn is the place of a branch in the order of turns. The zero value is before all.
@@ -155,12 +186,19 @@ type Turn struct {
 }
 
 // Next returns the turn after one, of the branches that may have something. It changes nothing:
-// call Took for the branch that was served.
+// call Took for the branch that was served. A branch cannot save turns up while it has nothing.
 func (t *Table[T]) Next(after Turn) (next Turn) {
-	for i := range t.branches {
-		one := Turn{t.due(&t.branches[i]), uint32(i + 1)}
-		if t.branches[i].some && (after.Branch == 0 || after.before(one)) && (next.Branch == 0 || one.before(next)) {
-			next = one
+	first := int64(idle / 2)
+	for i, turn := range t.turns {
+		if turn >= first {
+			continue
+		}
+		one := Turn{t.due(turn), uint32(i + 1)}
+		if after.Branch != 0 && !after.before(one) {
+			continue
+		}
+		if first, next = turn, one; one.at <= t.now {
+			break // none is before
 		}
 	}
 	return next
@@ -168,20 +206,23 @@ func (t *Table[T]) Next(after Turn) (next Turn) {
 
 func (a Turn) before(b Turn) bool { return a.at < b.at || a.at == b.at && a.Branch < b.Branch }
 
-// due returns when a branch has its turn. A branch cannot save turns up while it has nothing.
-func (t *Table[T]) due(l *branch[T]) int64 {
+func (t *Table[T]) due(turn int64) int64 {
 	if faulty(faultTurns) {
 		return 0 // the first one goes
 	}
-	first := &t.branches[l.first-1]
-	return max(t.now, l.start+int64(first.same)<<(first.dear+pattern*l.traps))
+	return max(t.now, turn)
 }
 
 // Took records that a branch has given something.
 func (t *Table[T]) Took(no uint32) {
-	l := &t.branches[no-1]
-	t.now = t.due(l)
-	l.start = t.now
+	was := t.turns[no-1]
+	if t.Mark(no, true); faulty(faultTurns) {
+		t.now = 0
+	} else {
+		t.now = max(t.now, t.turns[no-1])
+	}
+	t.turns[no-1] = t.now + t.cost(&t.branches[no-1])
+	t.Mark(no, !isIdle(was))
 }
 
 // Pages returns how many pages of its domain's budget a page of a branch counts as.
@@ -209,10 +250,19 @@ func (t *Table[T]) learn(page uint64, of Shape, brought uint32) bool {
 	switch {
 	case t.other:
 	case t.branches[brought-1].kind != t.branches[no-1].kind:
-		t.other, l.dear = true, 0
+		t.other = true
+		t.setDear(l, 0)
 	case !t.own:
-		t.own, l.dear = true, min(t.was+dearer, dearest)
+		t.own = true
+		t.setDear(l, min(t.was+dearer, dearest))
 		return l.dear > t.was
 	}
 	return false
+}
+
+// setDear sets how dear a path is, of its first branch.
+func (t *Table[T]) setDear(first *branch[T], dear uint8) {
+	if first.dear != dear {
+		t.change(first.first, func(first *branch[T]) { first.dear = dear })
+	}
 }

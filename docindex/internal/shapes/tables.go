@@ -49,8 +49,8 @@ func (s *Tables[T]) Drop(queue uint32) {
 
 // Bytes returns the memory in use, about.
 func (s *Tables[T]) Bytes() int64 {
-	const entry = 8 + 8 // of the map
-	const number = 2    // in Table.byHash
+	const entry = 8 + 8  // of the map
+	const number = 8 + 2 // in Table.turns and Table.byHash
 	return int64(len(s.of))*int64(unsafe.Sizeof(Table[T]{})+entry) +
 		int64(s.branches)*int64(unsafe.Sizeof(branch[T]{})+number)
 }
@@ -85,9 +85,9 @@ func isLink(p *docindex.Put) bool {
 // Links tells stores that keep the tables elsewhere what Enter decides by. The zero value is ready.
 type Links struct{ page page }
 
-// Text returns, in bytes: hash 8, path 8, kind 4 and patterns of traps 1 of the shape of a new document;
-// whether something is learned from the link 1; hash 8 and shape's hash 8 of its page. "": it waits in no
-// branch.
+// Text returns, in bytes: hash 8, path 8, kind 4 and patterns of traps 1 of the shape of a new
+// document; whether something is learned from the link 1; hash 8 and shape's hash 8 of its page.
+// "": it waits in no branch.
 func (l *Links) Text(p *docindex.Put, host []byte) string {
 	if !isLink(p) {
 		return ""
