@@ -29,7 +29,7 @@ func (m *Store) branchLocked(r *record) (t *shapes.Table[order], no uint32) {
 	if t = m.branches.Of(r.queue); t == nil {
 		t = m.branches.Make(r.queue)
 	}
-	return t, t.Branch(shapes.Of(m.docs.url(r)))
+	return t, t.Branch(m.branches.Shape(m.docs.url(r)))
 }
 
 // pushLocked schedules a record. first: it is the first of its order.

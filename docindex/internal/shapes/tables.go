@@ -15,6 +15,10 @@ type Tables[T any] struct {
 	branches int // of all tables
 	sweepAt  int
 	page     page
+	last     struct { // what Shape was asked for last
+		url   []byte
+		shape Shape
+	}
 }
 
 // page is the page whose links came last.
@@ -31,6 +35,14 @@ func (p *page) set(url []byte) {
 	h := hash(offset)
 	h.text(url)
 	p.url, p.shape, p.hash = append(p.url[:0], url...), Of(url), uint64(h)
+}
+
+// Shape is [Of]. It remembers the last one: a store asks several times for each URL.
+func (s *Tables[T]) Shape(url []byte) Shape {
+	if last := &s.last; !bytes.Equal(last.url, url) {
+		last.url, last.shape = append(last.url[:0], url...), Of(url)
+	}
+	return s.last.shape
 }
 
 // State tells how many documents of a queue are scheduled and in transit.
@@ -67,7 +79,7 @@ func (s *Tables[T]) Enter(queue uint32, p *docindex.Put, host []byte, of State) 
 		return 0, false
 	}
 	before := len(t.branches)
-	no = t.Branch(Of(p.URL))
+	no = t.Branch(s.Shape(p.URL))
 	t.counted += len(t.branches) - before
 	s.branches += len(t.branches) - before
 	s.page.set(p.Page)
