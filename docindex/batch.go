@@ -228,6 +228,16 @@ func (o *Outcomes) Add(out Outcome) {
 	o.ends = append(o.ends, e)
 }
 
+// Append appends copies of all outcomes of from.
+func (o *Outcomes) Append(from *Outcomes) {
+	at := len(o.buf)
+	o.buf = append(o.buf, from.buf...)
+	for _, e := range from.ends {
+		e.place.at += at
+		o.ends = append(o.ends, e)
+	}
+}
+
 // Len returns the number of outcomes.
 func (o *Outcomes) Len() int { return len(o.ends) }
 

@@ -93,6 +93,15 @@ func TestOutcomes(t *testing.T) {
 	if got := o.At(0); !got.At.IsZero() || len(got.DocID) != 0 {
 		t.Errorf("an empty outcome is %v; want it empty, with the zero time", got)
 	}
+	var all docindex.Outcomes
+	all.Add(docindex.Outcome{DocID: []byte("0")})
+	all.Append(&o)
+	all.Append(&o)
+	for i, want := range []docindex.Outcome{o.At(0), o.At(1), o.At(2), o.At(0), o.At(1), o.At(2)} {
+		if got := all.At(1 + i); fmt.Sprintf("%v", got) != fmt.Sprintf("%v", want) {
+			t.Errorf("outcome %d of those that were appended is %v; want %v", i, got, want)
+		}
+	}
 	if o.Reset(); o.Len() != 0 {
 		t.Errorf("%d outcomes after Reset", o.Len())
 	}

@@ -45,9 +45,7 @@ func (d *Daemon) NotPending(ctx context.Context, o *docindex.Outcomes) error {
 		}); err != nil {
 			return err
 		}
-		for i := range part.Len() {
-			o.Add(part.At(i))
-		}
+		o.Append(&part)
 	}
 	for i := range ended.Len() {
 		o.Add(ended.At(i))

@@ -187,11 +187,8 @@ func (o *outbox) next() *docindex.Outcomes {
 	}
 	first, used := o.waiting[0], 1
 	for ; used < len(o.waiting) && first.Len()+o.waiting[used].Len() <= outcomeBatch; used++ {
-		next := o.waiting[used]
-		for i := range next.Len() {
-			first.Add(next.At(i))
-		}
-		o.keep(next)
+		first.Append(o.waiting[used])
+		o.keep(o.waiting[used])
 	}
 	o.waiting = append(o.waiting[:0], o.waiting[used:]...)
 	o.sending = first
