@@ -114,10 +114,11 @@ func (s *Slots) prepare() {
 	for i := range ids {
 		ids[i] = d.ready.Ahead(1 + i)
 		g := s.groups.At(ids[i])
-		read += g.slot + uint32(g.pace.last) + g.own[Retry].tail
-		read += d.ready.Read(ids[i]) + s.pacer.cooldowns.Read(ids[i])
+		read += g.slot + uint32(g.pace.last)
+		read += d.ready.Read(ids[i]) + s.pacer.cooldowns.Read(ids[i]) + d.slotQueue.Read(ids[i])
 	}
 	for i, id := range ids {
+		read += s.table.read(s.groups.At(id).slot)
 		ids[i] = s.groups.At(id).rotation.head
 		h := s.hosts.At(ids[i])
 		read += h.docs + uint32(h.site.last)

@@ -37,26 +37,28 @@ func (d *document) setRank(r uint8)   { d.order = d.order&^0x3f | uint64(r) }
 // for any spider. The documents for one spider pool are in a record of the same type, a pool
 // queue.
 type origin struct {
+	// Each document's way reads or changes these, which are 32 bytes.
 	text          arena.Ref
 	textLen       uint16
 	robotsPending bool // its documents wait for its robots.txt
 	suspended     bool // its documents wait for a spider of their pool
 	held          bool // its documents are not sent; see Pool.Hold
-	hash          uint32
 	host          uint32
 	next          uint32 // of the same host
 	queue         uint32 // root of the heap of queued documents
 	docs          uint32 // held, those at a spider included
-	of            uint32 // of a pool queue: its origin; 0: this is no pool queue
-	pool          uint32
-	suspension    link // in the list of the pool's suspended queues
+	pool          uint32 // 0: this is no pool queue
+
+	of         uint32 // of a pool queue: its origin
+	hash       uint32
+	suspension link // in the list of the pool's suspended queues
 }
 
 func (o *origin) offers() bool { return o.queue != 0 && !o.robotsPending && !o.suspended && !o.held }
 
 // origin returns the number of the origin that the record with the given number belongs to.
 func (o *origin) origin(id uint32) uint32 {
-	if o.of != 0 {
+	if o.pool != 0 {
 		return o.of
 	}
 	return id
@@ -117,7 +119,7 @@ func (h *host) closed() bool {
 // if that is named by a rule or is on a shared network. The record of a shared network is a group
 // without hosts.
 type group struct {
-	// Each document's way reads or changes these, which are two cache lines.
+	// Each document's way reads or changes these, which are two cache lines: 128 bytes.
 	kind         groupKind
 	full         bool // it has a slot with no room left
 	changed      bool // it is in crawlCounts.changed
@@ -140,7 +142,6 @@ type group struct {
 	revision     uint32 // of the settings that its state was computed by
 	rotation     list   // hosts with a document that may be sent; the first is next
 	waits        uint32 // root of the heap of hosts whose sites may not be requested yet
-	size         uint32 // hosts
 	pace         pace
 	own          [OwnQueues]list // own requests that wait
 
@@ -152,6 +153,7 @@ type group struct {
 	lineLen   uint32
 	inLine    uint32        // of its own, that are in a line above
 	delaying  uint32        // hosts with the longest Crawl-delay
+	size      uint32        // hosts
 	sitesDue  time.Duration // of an address: none of its sites is asked too soon by another daemon from then on
 	hostsDue  time.Duration // about when the host may go that came last into a line above; 0: none is
 	nextTurn  time.Duration // no host in line is released before
@@ -161,6 +163,8 @@ type group struct {
 	notReady  link          // in the groups with a slot that they cannot use soon
 	quotaUsed link          // in the groups that have sent Config.Len documents from their slot
 	empty     link          // in the groups without hosts
+
+	_ [40]byte // to 320 bytes, so that each record begins with a cache line
 }
 
 type groupKind uint8

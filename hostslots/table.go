@@ -33,8 +33,8 @@ type slot struct {
 	cells    uint32        // where its active range begins in slotTable.cells
 	size     uint32        // cells of its active range; it grows as they are needed
 	free     uint32        // first free cell of the active range, plus one
-	since    time.Duration // when its group got it
 	revision uint32        // of the settings that its list of free cells was made by
+	since    time.Duration // when its group got it
 }
 
 // cell is one place of an active range.
@@ -204,6 +204,19 @@ func (t *slotTable) cell(name TransID) *cell {
 		return nil
 	}
 	return &t.cells[t.slots[name.Slot].cells+name.Active]
+}
+
+// read reads what is needed of a slot, by its number plus one, so that the processor has it in its
+// cache by then. The result means nothing.
+func (t *slotTable) read(slot uint32) uint32 {
+	if slot == 0 {
+		return 0
+	}
+	sl := &t.slots[slot-1]
+	if sl.free == 0 {
+		return sl.spider
+	}
+	return uint32(sl.since) + t.cells[sl.cells+sl.free-1].generation
 }
 
 // live returns the number of a live transaction.

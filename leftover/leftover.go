@@ -43,6 +43,10 @@ func (q *Queue) Docs(group uint32) int {
 	return int(q.docs[group])
 }
 
+// Read reads what the other methods begin with for a group, so that the processor has it in its
+// cache by then. The result means nothing.
+func (q *Queue) Read(group uint32) uint32 { return uint32(q.Docs(group)) + q.waiting.Read(group) }
+
 // Wait adds a group to those that wait for a slot, or changes its time: the moment from which it
 // could use one. Of groups with equal times the one that got its time first is first.
 func (q *Queue) Wait(group uint32, from time.Duration) { q.waiting.Set(group, from) }
