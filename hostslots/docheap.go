@@ -9,7 +9,8 @@ import "urlserver/internal/container/slab"
 type docHeaps struct {
 	docs     *slab.Slab[document]
 	arrivals uint64
-	walk     []uint32 // a buffer of Slots.Queued
+	walk     []uint32 // buffers of Slots.Queued
+	url      []byte
 }
 
 // nextArrival returns the number of a new document in the order of arrival.

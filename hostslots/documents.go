@@ -7,23 +7,30 @@ type Candidate struct {
 	Origin   uint32 // from EnsureOrigin
 	Pool     uint32 // the spider pool that it is for; 0: any spider
 	Crawl    []byte // the crawl that it belongs to; empty: none
-	ID, URL  []byte // copied; they have at most 255 and 16383 bytes
+	ID, URL  []byte // copied; they have at most 127 and 16383 bytes
+	OfOrigin bool   // the URL begins with the key of Origin, so that only the rest of it is copied
 	Payload  []byte // copied; it has at most 8192 bytes
 	Priority int32  // documents of an origin with a greater one go first
 	Attempts int    // sendings that count already
 }
 
-// Doc is a held document. ID and URL must not be changed, and are good until the document ends.
+// Doc is a held document. ID and Payload must not be changed. They, and AppendURL, are good until
+// the document ends.
 type Doc struct {
-	ID, URL  []byte
-	Payload  []byte // likewise; empty: none
+	ID       []byte
+	Payload  []byte // empty: none
 	Host     uint32 // its number
 	Priority int32
 	Attempts int    // sendings so far that count
 	Resent   bool   // it has come back from a spider
 	Pool     uint32 // the spider pool that it is for; 0: any spider
 	Crawl    string // its crawl, if Config.NameCrawls or CountDocs keeps it; empty: none
+
+	key, url []byte // together they are its URL
 }
+
+// AppendURL appends the document's URL.
+func (d *Doc) AppendURL(to []byte) []byte { return append(append(to, d.key...), d.url...) }
 
 // Offer adds a document to the queue of its origin. It returns false, and does nothing, if a
 // document with this ID is held already.
@@ -35,9 +42,12 @@ func (s *Slots) Offer(now time.Duration, c Candidate) bool {
 	queue := s.ensureQueue(c.Origin, c.Pool)
 	n := s.docs.New()
 	crawl := s.crawls.number(c.Crawl)
+	t := docText{id: c.ID, url: c.URL, payload: c.Payload, crawl: crawl, ofOrigin: c.OfOrigin}
+	if t.ofOrigin {
+		t.url = t.url[s.origins.At(c.Origin).textLen:]
+	}
 	*s.docs.At(n) = document{
-		text: s.addText(docText{c.ID, c.URL, c.Payload, crawl}), origin: queue, priority: c.Priority,
-		order: s.dispatch.queues.nextArrival() << 17,
+		text: s.addText(t), origin: queue, priority: c.Priority, order: s.dispatch.queues.nextArrival() << 17,
 	}
 	s.docs.At(n).addAttempts(min(c.Attempts, maxAttempts))
 	s.docByID.Add(hash, n)
@@ -55,10 +65,19 @@ func (s *Slots) Doc(n uint32) Doc {
 	d := s.docs.At(n)
 	t := s.textOf(d)
 	return Doc{
-		ID: t.id, URL: t.url, Payload: t.payload, Host: s.hostOfDoc(n), Priority: d.priority, Attempts: d.attempts(),
+		ID: t.id, Payload: t.payload, Host: s.hostOfDoc(n), Priority: d.priority, Attempts: d.attempts(),
 		Resent: d.order&resent != 0,
 		Pool:   s.origins.At(d.origin).pool, Crawl: s.crawls.crawls[t.crawl].name,
+		key: s.keyOf(d, &t), url: t.url,
 	}
+}
+
+// keyOf returns the key of a document's origin if the document's URL goes on after it, or nothing.
+func (r *registry) keyOf(d *document, t *docText) []byte {
+	if !t.ofOrigin {
+		return nil
+	}
+	return r.originKey(r.origins.At(d.origin).origin(d.origin))
 }
 
 // End forgets a document that is neither queued nor at a spider: one that Dequeue,
@@ -184,8 +203,8 @@ func (s *Slots) DequeueAny(from, most uint32) (doc, next uint32) {
 // returns false, at most so many: first those that are next, one for each spider pool, then some
 // that follow. Both slices are valid during the call only.
 func (s *Slots) Queued(originID uint32, most int, yield func(id, url []byte) bool) {
-	walk := s.dispatch.queues.walk[:0]
-	defer func() { s.dispatch.queues.walk = walk }()
+	walk, url := s.dispatch.queues.walk[:0], s.dispatch.queues.url[:0]
+	defer func() { s.dispatch.queues.walk, s.dispatch.queues.url = walk, url }()
 	for id := s.hosts.At(s.HostOf(originID)).origins; id != 0; id = s.origins.At(id).next {
 		if o := s.origins.At(id); (id == originID || o.of == originID) && o.queue != 0 {
 			walk = append(walk, o.queue)
@@ -193,7 +212,9 @@ func (s *Slots) Queued(originID uint32, most int, yield func(id, url []byte) boo
 	}
 	for i := 0; i < len(walk) && i < most; i++ {
 		d := s.docs.At(walk[i])
-		if t := s.textOf(d); !yield(t.id, t.url) {
+		t := s.textOf(d)
+		url = append(append(url[:0], s.keyOf(d, &t)...), t.url...)
+		if !yield(t.id, url) {
 			return
 		}
 		for _, id := range [2]uint32{d.left, d.right} {

@@ -46,21 +46,27 @@ func (r *registry) hash(b []byte) uint32 { return uint32(maphash.Bytes(r.seed, b
 
 // A document's text in the arena: the length of the ID (1 byte) and of the URL (2 bytes), with
 // ofCrawl in the latter the number of its crawl (2 bytes), with hasPayload the length of its payload
-// (2 bytes), then ID, URL and payload.
+// (2 bytes), then ID, URL and payload. With ofOrigin in the first byte the URL goes on after the key
+// of its origin, which is not stored again.
 const (
 	textHeader = 3
 	fieldLen   = 2 // of crawl, and of the payload's length
+	ofOrigin   = 1 << 7
 	ofCrawl    = 1 << 15
 	hasPayload = 1 << 14
 )
 
-// maxURL is the length of the longest URL of a document.
-const maxURL = hasPayload - 1
+// The longest ID and URL of a document.
+const (
+	maxID  = ofOrigin - 1
+	maxURL = hasPayload - 1
+)
 
 // docText is what the arena has of a document.
 type docText struct {
 	id, url, payload []byte
 	crawl            uint16
+	ofOrigin         bool // url is what follows the key of its origin
 }
 
 func (t *docText) len() int {
@@ -85,7 +91,9 @@ func (r *registry) addText(t docText) arena.Ref {
 		binary.LittleEndian.PutUint16(b[head:], uint16(len(t.payload)))
 		size, head = size|hasPayload, head+fieldLen
 	}
-	b[0] = byte(len(t.id))
+	if b[0] = byte(len(t.id)); t.ofOrigin {
+		b[0] |= ofOrigin
+	}
 	binary.LittleEndian.PutUint16(b[1:], size)
 	head += copy(b[head:], t.id)
 	head += copy(b[head:], t.url)
@@ -104,13 +112,14 @@ func (r *registry) idOf(d *document) []byte {
 	if head[2]&(hasPayload>>8) != 0 {
 		from += fieldLen
 	}
-	end := from + int(head[0])
+	end := from + int(head[0]&maxID)
 	return r.text.Bytes(d.text, end)[from:]
 }
 
 func (r *registry) textOf(d *document) (t docText) {
 	head := r.text.Bytes(d.text, textHeader)
-	idLen, size, from, payload := int(head[0]), binary.LittleEndian.Uint16(head[1:]), textHeader, 0
+	idLen, size, from, payload := int(head[0]&maxID), binary.LittleEndian.Uint16(head[1:]), textHeader, 0
+	t.ofOrigin = head[0]&ofOrigin != 0
 	if size&ofCrawl != 0 {
 		t.crawl = binary.LittleEndian.Uint16(r.text.Bytes(d.text, from+fieldLen)[from:])
 		from += fieldLen

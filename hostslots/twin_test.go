@@ -430,7 +430,7 @@ func (r *run) offer() {
 	crawl := []string{"", "", "one", "two", strings.Repeat("x", maxCrawlName+1)}[r.nextID*r.nextID%23%5]
 	took := r.s.Offer(r.now, Candidate{
 		Origin: o, Pool: pool, Crawl: []byte(crawl), ID: []byte(doc), URL: []byte(origin + "/" + doc),
-		Priority: priority,
+		Priority: priority, OfOrigin: r.nextID%2 == 0,
 	})
 	if held := r.w.docs[doc] != nil; took == held {
 		r.t.Fatalf("Offer(%s) = %v, held %v", doc, took, held)
@@ -560,9 +560,10 @@ func (r *run) send() {
 	}
 	want := r.w.first(name)
 	if got := r.s.Doc(t.Doc); want == nil || string(got.ID) != want.id || got.Attempts != want.attempts ||
-		t.Pool != want.pool || string(r.s.OriginKey(t.Origin)) != want.origin {
-		r.t.Fatalf("Next of %s = %s (attempts %d, for pool %d), want %+v",
-			name, got.ID, got.Attempts, t.Pool, want)
+		t.Pool != want.pool || string(r.s.OriginKey(t.Origin)) != want.origin ||
+		string(got.AppendURL(nil)) != want.origin+"/"+want.id {
+		r.t.Fatalf("Next of %s = %s %s (attempts %d, for pool %d), want %+v",
+			name, got.ID, got.AppendURL(nil), got.Attempts, t.Pool, want)
 	}
 	if r.rng.IntN(4) == 0 {
 		r.s.Suspend(r.now, t)

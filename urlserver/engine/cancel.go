@@ -89,7 +89,7 @@ func (e *Engine) WalkInFlight(w *InFlightWalk, o *docindex.Outcomes) (more bool)
 	}
 	w.next = e.slots.InFlight(w.next, inFlightStep, w.began, func(doc uint32) {
 		d := e.slots.Doc(doc)
-		o.Add(docindex.Outcome{DocID: d.ID, URL: d.URL})
+		o.Add(docindex.Outcome{DocID: d.ID, URL: e.docURL(&d)})
 	})
 	return w.next != 0
 }

@@ -22,6 +22,7 @@ type outcomes struct {
 	cancelOnArrival map[string]cancelled     // by DOC_ID: documents that may come with the next answer of the index
 	cancels         []*cancelCount           // whose caller waits for that answer
 	returnCursor    uint32                   // of the slots, while documents go back because there is no spider
+	url             []byte                   // a buffer of Engine.docURL
 }
 
 func newOutcomes() outcomes {
@@ -34,6 +35,12 @@ func newOutcomes() outcomes {
 	}
 }
 
+// docURL returns the URL of a document, which is good until the next call.
+func (e *Engine) docURL(d *hostslots.Doc) []byte {
+	e.outcomes.url = d.AppendURL(e.outcomes.url[:0])
+	return e.outcomes.url
+}
+
 // end ends a document with an outcome. status may be protocol.NoStatus.
 func (e *Engine) end(doc uint32, kind docindex.Kind, status int) {
 	e.endWith(doc, kind, status, docindex.Outcome{})
@@ -42,7 +49,7 @@ func (e *Engine) end(doc uint32, kind docindex.Kind, status int) {
 // endWith is end for a document with an outcome that also has what was said of the last fetch.
 func (e *Engine) endWith(doc uint32, kind docindex.Kind, status int, o docindex.Outcome) {
 	d := e.slots.Doc(doc)
-	o.DocID, o.URL, o.Crawl, o.Attempts = d.ID, d.URL, []byte(d.Crawl), d.Attempts
+	o.DocID, o.URL, o.Crawl, o.Attempts = d.ID, e.docURL(&d), []byte(d.Crawl), d.Attempts
 	o.Kind, o.Status, o.NoStatus = kind, max(status, 0), status == protocol.NoStatus
 	if e.opt.Exact {
 		o.Pause, o.Gap = e.slots.Host(d.Host).RemainingWait(e.now)
@@ -105,7 +112,7 @@ func (e *Engine) returnSelected(t hostslots.Selection) bool {
 func (e *Engine) returnDoc(doc uint32) {
 	d := e.slots.Doc(doc)
 	e.spiders.remember(d.ID, doc, d.Attempts, e.now)
-	e.Out.Returns.Add(docindex.Outcome{DocID: d.ID, URL: d.URL})
+	e.Out.Returns.Add(docindex.Outcome{DocID: d.ID, URL: e.docURL(&d)})
 	e.endTrace(doc, "returned", 0, false)
 	e.forgetDoc(doc)
 }

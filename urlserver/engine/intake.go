@@ -108,7 +108,8 @@ func (e *Engine) duplicate(id, url []byte) {
 	if !e.opt.Exact {
 		return
 	}
-	if doc := e.slots.FindDoc(id); bytes.Equal(e.slots.Doc(doc).URL, url) {
+	doc := e.slots.FindDoc(id)
+	if d := e.slots.Doc(doc); bytes.Equal(e.docURL(&d), url) {
 		delete(e.outcomes.cancelOnReturn, doc)
 		return
 	}
@@ -155,6 +156,7 @@ func (e *Engine) offer(d *prepared) {
 	if !e.slots.Offer(e.now, hostslots.Candidate{
 		Origin: origin, Pool: poolQueue(e.poolNo(c.Spider), known.isOne), Crawl: c.Crawl,
 		ID: d.id, URL: d.url.Text(), Priority: d.priority, Payload: c.Payload, Attempts: known.attempts,
+		OfOrigin: bytes.HasPrefix(d.url.Text(), d.url.Origin()), // unless it has user info
 	}) {
 		e.duplicate(d.id, d.url.Text())
 		return

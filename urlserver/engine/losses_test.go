@@ -404,7 +404,7 @@ func TestEndlessSuspect(t *testing.T) {
 	c.put(40, 1)
 	at := func() *spider { // the spider that has the endless document
 		for id, s := range c.e.spiders.suspects {
-			if s.at != 0 && strings.Contains(string(c.e.slots.Doc(id).URL), "deadly") {
+			if d := c.e.slots.Doc(id); s.at != 0 && strings.Contains(string(d.AppendURL(nil)), "deadly") {
 				return c.e.spiders.byID[s.at]
 			}
 		}

@@ -114,9 +114,9 @@ func (e *Engine) sendTo(id uint32, t hostslots.Selection) {
 		}
 	}
 	if sp.payloads {
-		sp.out = protocol.AppendFetchWith(sp.out, protocol.Trans(trans), doc.ID, addr, doc.URL, doc.Payload)
+		sp.out = protocol.AppendFetchWith(sp.out, protocol.Trans(trans), doc.ID, addr, e.docURL(&doc), doc.Payload)
 	} else {
-		sp.out = protocol.AppendFetch(sp.out, protocol.Trans(trans), doc.ID, addr, doc.URL)
+		sp.out = protocol.AppendFetch(sp.out, protocol.Trans(trans), doc.ID, addr, e.docURL(&doc))
 	}
 	sp.recent.sent(e.now, sp.inFlight == 0)
 	if sp.sent == 0 {

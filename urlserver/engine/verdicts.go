@@ -43,7 +43,8 @@ type verdicts struct {
 // takes time; the origin's documents wait until it is known.
 func (e *Engine) isForbidden(t hostslots.Selection) (refused, known bool) {
 	entry := e.robots.entry(t.Origin)
-	url := e.slots.Doc(t.Doc).URL
+	d := e.slots.Doc(t.Doc)
+	url := e.docURL(&d)
 	allowed, known := e.robots.takeVerdict(t.Origin, url)
 	switch {
 	case known:
