@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"urlserver/internal/container/hashindex"
 )
 
 const (
@@ -54,30 +56,33 @@ type page struct {
 	names   []byte
 }
 
-// generation is a set of records that are dropped together. Of two names with the same hash only
-// the last one is kept.
+// generation is a set of records that are dropped together. They are numbered from 1.
 type generation struct {
-	index map[uint64]uint32 // number of the record by hash of the name
+	index hashindex.Index // of the records by hash of the name
 	pages []page
 }
 
-func newGeneration() *generation { return &generation{index: make(map[uint64]uint32)} }
+func newGeneration() *generation { return &generation{} }
 
-func (g *generation) find(hash uint64, name []byte) *record {
-	n, ok := g.index[hash]
-	if !ok {
+func (g *generation) find(hash uint32, name []byte) *record {
+	n := g.index.Find(hash, func(n uint32) bool {
+		p, rec := g.at(n)
+		return string(p.names[rec.nameAt:rec.nameAt+uint32(rec.nameLen)]) == string(name)
+	})
+	if n == 0 {
 		return nil
 	}
-	p := &g.pages[n/pageSize]
-	rec := &p.records[n%pageSize]
-	if string(p.names[rec.nameAt:rec.nameAt+uint32(rec.nameLen)]) != string(name) {
-		return nil
-	}
+	_, rec := g.at(n)
 	return rec
 }
 
+func (g *generation) at(n uint32) (*page, *record) {
+	p := &g.pages[(n-1)/pageSize]
+	return p, &p.records[(n-1)%pageSize]
+}
+
 // add makes a record for name, which has none.
-func (g *generation) add(hash uint64, name []byte) *record {
+func (g *generation) add(hash uint32, name []byte) *record {
 	if len(g.pages) == 0 || len(g.pages[len(g.pages)-1].records) == pageSize {
 		g.pages = append(g.pages, page{records: make([]record, 0, pageSize)})
 	}
@@ -86,7 +91,7 @@ func (g *generation) add(hash uint64, name []byte) *record {
 	n := len(p.records)
 	p.records = append(p.records, record{nameAt: uint32(len(p.names)), nameLen: uint8(len(name))})
 	p.names = append(p.names, name...)
-	g.index[hash] = uint32(last*pageSize + n)
+	g.index.Add(hash, uint32(last*pageSize+n+1))
 	return &p.records[n]
 }
 
@@ -173,7 +178,7 @@ func (c *cache) len() int {
 }
 
 func (c *cache) findLocked(name []byte) *record {
-	hash := maphash.Bytes(c.seed, name)
+	hash := uint32(maphash.Bytes(c.seed, name))
 	if rec := c.young.find(hash, name); rec != nil {
 		return rec
 	}
@@ -181,7 +186,7 @@ func (c *cache) findLocked(name []byte) *record {
 }
 
 func (c *cache) placeLocked(name []byte) *record {
-	hash := maphash.Bytes(c.seed, name)
+	hash := uint32(maphash.Bytes(c.seed, name))
 	if rec := c.young.find(hash, name); rec != nil {
 		return rec
 	}
