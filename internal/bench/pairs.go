@@ -60,8 +60,12 @@ func takeWaiting(ctx context.Context, b *bench) (rows []row, err error) {
 		}
 		rows = append(rows, r)
 	}
-	r, err := pairsAlone(ctx, server)
-	return append(rows, r), err
+	alone, err := pairsAlone(ctx, server)
+	if err != nil {
+		return rows, err
+	}
+	served, err := pairsServed(ctx, b, server)
+	return append(rows, alone, served), err
 }
 
 // pairsAlone measures reservations and releases of one caller. In turn with these it measures
@@ -123,14 +127,19 @@ func ping(conn net.Conn) error {
 
 // pairs is a rate of reservations with their releases, and the CPU time of one.
 type pairs struct {
-	rate           float64
-	redis, callers time.Duration
+	rate                    float64
+	redis, callers, service time.Duration
 }
 
 func pairsOf(ctx context.Context, s *redis.Store, server *redisServer, groups int) (p pairs, err error) {
 	if err := addGroups(ctx, s, groups); err != nil {
 		return p, err
 	}
+	return pairsThrough(ctx, s, server)
+}
+
+// pairsThrough measures pairs of pairsCallers callers, and the CPU time of Redis and of this process.
+func pairsThrough(ctx context.Context, s reservation.Store, server *redisServer) (p pairs, err error) {
 	redisBefore, err := server.used()
 	if err != nil {
 		return p, err
@@ -179,7 +188,7 @@ func addGroups(ctx context.Context, s *redis.Store, groups int) error {
 	return nil
 }
 
-func countPairs(ctx context.Context, s *redis.Store) (n int64, err error) {
+func countPairs(ctx context.Context, s reservation.Store) (n int64, err error) {
 	var made atomic.Int64
 	var failed atomic.Pointer[error]
 	var callers sync.WaitGroup
@@ -202,7 +211,7 @@ func countPairs(ctx context.Context, s *redis.Store) (n int64, err error) {
 	return made.Load(), nil
 }
 
-func pair(ctx context.Context, s *redis.Store) error {
+func pair(ctx context.Context, s reservation.Store) error {
 	got, err := s.ReserveNextHost(ctx, time.Minute, 1, "bench")
 	if err != nil {
 		return err

@@ -29,6 +29,8 @@ func newPlayer(role string) (player, error) {
 		return &names{}, nil
 	case "scaled":
 		return &scaled{}, nil
+	case "reservation":
+		return &service{}, nil
 	case "broker":
 		return &broker{}, nil
 	}
