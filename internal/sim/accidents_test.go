@@ -5,16 +5,16 @@ import (
 	"testing"
 )
 
-// TestAccidents runs days of accidents: one of each kind; with a seed, twenty of 50,000 documents,
-// each kind in turn and each with the next seed.
+// TestAccidents runs days of accidents: one of each kind with 10,000 documents; with a seed, as in
+// make sim, twenty with 50,000, each kind in turn and each with the next seed.
 func TestAccidents(t *testing.T) {
 	if testing.Short() {
 		t.Skip("TestScenarios has small ones")
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // memory for speed
-	runs := len(accidental())
+	runs, part := len(accidental()), 100
 	if *seedFlag != 0 {
-		runs = 20
+		runs, part = 20, 20
 	}
 	documents := 0
 	for i := range runs {
@@ -22,7 +22,7 @@ func TestAccidents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		documents += runScenario(t, sc.Part(20)).Taken
+		documents += runScenario(t, sc.Part(part)).Taken
 	}
 	t.Logf("%d documents", documents)
 }
