@@ -27,8 +27,8 @@ play: ## the same again and again, until Ctrl-C, so that you can look at the das
 # go test prints nothing for minutes while it compiles; testreport names the tests that were skipped, and fails as go test does.
 REPORT = go run -C tools ./testreport
 
-# Tests that run side by side in a package mostly wait.
-SIDE_BY_SIDE = -parallel 4
+# Tests that run side by side in a package mostly wait. A third package fills two cores while the tests of others wait.
+SIDE_BY_SIDE = -p 3 -parallel 4
 
 test: ## all tests; ends with those that were skipped, and what they want installed
 	@echo "Building and testing; the first time this takes ten to twenty minutes." >&2
@@ -50,7 +50,7 @@ check: ## formatting, vet, staticcheck, tidiness, layers, race detector
 	go vet -tags faults ./...
 	go run $(STATICCHECK) ./...
 	go mod tidy -diff
-	CGO_ENABLED=1 go test -race -short -p 3 $(SIDE_BY_SIDE) -timeout 40m -skip '^($(ONE_BY_ONE))$$' $$(go list ./... | grep -vE '^urlserver$$|/($(SERIAL))$$')
+	CGO_ENABLED=1 go test -race -short $(SIDE_BY_SIDE) -timeout 40m -skip '^($(ONE_BY_ONE))$$' $$(go list ./... | grep -vE '^urlserver$$|/($(SERIAL))$$')
 
 house: ## count what makes the code easy or hard to read: folders, fields, methods, long lines, words
 	@go test . -run 'TestHouse$$' -v -count=1 | grep -v '^=== '
