@@ -184,6 +184,7 @@ func TestFigures(t *testing.T) {
 
 // The metrics say whether a broker is connected, whichever side closes the connection.
 func TestConnected(t *testing.T) {
+	t.Parallel() // it mostly waits
 	b := fakeBroker(t)
 	s := start(t, settings(t, b), doer(newCrawls()))
 	eventually(t, "it is connected", func() bool { return s.Counts().Connected })
