@@ -42,7 +42,7 @@ test-quick: ## the tests without those that take long
 SERIAL = hostslots|leftover|urlserver/engine|internal/scope|internal/sim|docindex/internal/queuesched|internal/container/[a-z0-9]+|api/urlfrontier|api/reservation
 
 # Long tests that drive one goroutine, or let only one of several run at a time.
-ONE_BY_ONE = TestBudgets|TestTwin|TestClearingIsUnseen|TestExhaustive|TestWalkBites|TestWithoutMemory
+ONE_BY_ONE = TestBudgets|TestTwin|TestClearingIsUnseen|TestExhaustive|TestWalkBites|TestWithoutMemory|TestHostileSitemaps
 
 check: ## formatting, vet, staticcheck, tidiness, layers, race detector
 	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
