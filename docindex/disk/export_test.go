@@ -147,7 +147,8 @@ func (c *checking) queue(key, value []byte) error {
 	return nil
 }
 
-// firstDue returns when the first scheduled document of a queue is due. It passes over purged partitions.
+// firstDue returns when the first scheduled document of a queue is due. It passes over purged
+// partitions.
 func (c *checking) firstDue(no uint32) (at int64, ok bool) {
 	it, err := c.s.db.NewIter(&pebble.IterOptions{
 		LowerBound: numberKey(planRow, no), UpperBound: numberEnd(planRow, no)})

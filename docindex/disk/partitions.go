@@ -222,8 +222,8 @@ func (x *crawls) closePartition(no uint32) {
 	}
 }
 
-// dropPartitions removes the partitions of a deleted queue, by its number on disk. None of the queue's documents is in
-// transit.
+// dropPartitions removes the partitions of a deleted queue, by its number on disk. None of the
+// queue's documents is in transit.
 func (x *crawls) dropPartitions(queueNo uint32, now int64) {
 	for no := x.ofQueue[queueNo]; no != 0; no = x.ofQueue[queueNo] {
 		c := x.partitions[no]
