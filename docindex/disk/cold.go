@@ -243,12 +243,8 @@ const fewQueues = 64 << 10 // bytes
 
 // open prepares for queues that are not in memory.
 func (c *coldQueues) open(now, served int64) error {
-	memory := c.db.cfg.Memory
-	if memory == 0 {
-		memory = DefaultMemory
-	}
 	c.evictor = evictor{sched: c.sched, queues: &c.table.queues,
-		budget: memory / 3 * 2} // the garbage collector takes the rest
+		budget: c.db.cfg.Memory / 3 * 2} // the garbage collector takes the rest
 	c.totals = map[uint32]struct{}{}
 	c.openedAt, c.served = now, served
 	c.sched.KeepCold(c)

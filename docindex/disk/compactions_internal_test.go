@@ -19,7 +19,7 @@ func TestOpenBeforeCompactions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		db, err := openDB(path, options(s, &logger{fatal: func(err error) { t.Fatal(err) }}, c))
+		db, err := openDB(path, options(s, 0, &logger{fatal: func(err error) { t.Fatal(err) }}, c))
 		if err != nil {
 			t.Fatal(err)
 		}

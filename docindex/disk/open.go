@@ -40,7 +40,8 @@ func Open(cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("docindex: %w", err)
 	}
 	s.db.memtables = newMemtableFilter(s.db.space.table)
-	s.db.DB, err = openDB(cfg.Path, options(s.db.space, &logger{log: cfg.Log, fatal: s.db.fatal}, s.db.merging))
+	s.db.DB, err = openDB(cfg.Path, options(s.db.space, s.db.cfg.Memory, &logger{log: cfg.Log, fatal: s.db.fatal},
+		s.db.merging))
 	if err != nil {
 		return nil, fmt.Errorf("docindex: %w", err)
 	}
@@ -61,6 +62,9 @@ func Open(cfg Config) (*Store, error) {
 
 // newStore returns a store without a database.
 func newStore(cfg Config) *Store {
+	if cfg.Memory == 0 {
+		cfg.Memory = DefaultMemory
+	}
 	s := &Store{
 		db:     database{cfg: cfg, merging: newCompactions(), closing: make(chan struct{})},
 		crawls: newCrawls(),

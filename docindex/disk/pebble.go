@@ -12,23 +12,27 @@ import (
 )
 
 // Sizes in bytes. Memory does not grow with the number of URLs. Pebble takes the memtables' memory
-// out of the cache.
+// out of the cache, which may be all of cacheSize; a part of the memory for queues is for blocks and
+// filters.
 const (
 	cacheSize = 24 << 20
 	tableSize = 8 << 20 // of a memtable and of a table, at most, so that a table's filter fits the cache
 )
 
-func options(space *space, log *logger, compactions *compactions) *pebble.Options {
+// options returns the options of a store with memory for queues. Each table that a flush makes has rows
+// of all kinds, so a compaction of such tables writes the whole next level anew. That level is small, and
+// many such tables go into it at a time.
+func options(space *space, memory int64, log *logger, compactions *compactions) *pebble.Options {
 	o := &pebble.Options{
 		FS:                          space,
 		Logger:                      log,
 		FormatMajorVersion:          pebble.FormatColumnarBlocks,
-		CacheSize:                   cacheSize,
+		CacheSize:                   cacheSize + memory/16,
 		MemTableSize:                uint64(space.table),
 		MemTableStopWritesThreshold: 3,
-		L0CompactionThreshold:       8,
+		L0CompactionThreshold:       16,
 		L0StopWritesThreshold:       40,
-		LBaseMaxBytes:               64 << 20,
+		LBaseMaxBytes:               16 << 20,
 		MaxOpenFiles:                1000,
 		EventListener:               &pebble.EventListener{BackgroundError: log.background},
 	}
