@@ -10,7 +10,7 @@ DOCS = postgresql-doc-15 sqlite3-doc apache2-doc python-django-doc
 # One way to build for all targets: without C the index on disk takes a third less memory. The race detector wants C.
 export CGO_ENABLED = 0
 
-.PHONY: help run play test test-quick check house tikv generate bench fuzz sim crash chaos crawl corpus examples clients siege dist dist-test deploy-test versus
+.PHONY: help scale run play test test-quick check house tikv generate bench fuzz sim crash chaos crawl corpus examples clients siege dist dist-test deploy-test versus
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -80,6 +80,9 @@ sim: ## the simulation: a day of crawling a seed (SEEDS="1 2 3"), a million docu
 
 crash: ## kill a process that works on an index on disk, CRASHES times, and look whether all it acknowledged is there
 	CRASHES=$(CRASHES) go test ./docindex/disk -run 'TestCrash$$' -v -count=1 -timeout 30m
+
+scale: ## an index on disk of HOSTS hosts with a URL each: memory, bytes on disk, first answers
+	go test ./internal/bench -run 'TestScale$$' -v -count=1 -timeout 30m -args -scale $(HOSTS)
 
 chaos: ## daemons that share reservations die, freeze and lose them for TIME seconds, with each store (SEED=1 repeats one; wants redis and etcd)
 	go test ./internal/chaos -v -count=1 -timeout 60m -args -all -time $(TIME)s -hosts $(HOSTS) $(if $(SEED),-seed $(SEED))
