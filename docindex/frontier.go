@@ -155,13 +155,21 @@ func (h *Served) Add(url, key []byte, crawl string, packed Packed) {
 	h.buf = append(h.buf, p.Unique...)
 }
 
+// Keep removes the URLs for which stays is false.
+func (h *Served) Keep(stays func(p *Put) bool) {
+	kept := h.parts[:0]
+	for i, it := range h.parts {
+		if p := h.At(i); stays(&p) {
+			kept = append(kept, it)
+		}
+	}
+	h.parts = kept
+}
+
 // AddFrom appends a copy of URL i of another Served.
 func (h *Served) AddFrom(from *Served, i int) {
-	it, end := from.parts[i], len(from.buf)
-	if i+1 < len(from.parts) {
-		end = from.parts[i+1].at
-	}
-	piece := from.buf[it.at:end]
+	it := from.parts[i]
+	piece := from.buf[it.at:][:int(it.url)+int(it.key)+int(it.crawl)+int(it.metadata)+int(it.unique)]
 	it.at = len(h.buf)
 	h.parts, h.buf = append(h.parts, it), append(h.buf, piece...)
 }

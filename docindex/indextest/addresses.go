@@ -27,6 +27,7 @@ var addressCases = []testCase{
 	{"addresses: many queues take turns", addressTurns},
 	{"addresses: a crawl that nobody asks for holds up no other", addressCrawls},
 	{"addresses: queues of several hosts", addressMixed},
+	{"addresses: one that goes to others before its URLs have left", addressGone},
 	{"addresses: switched off", addressOff},
 }
 
@@ -410,6 +411,46 @@ func addressMixed(t *testing.T, s docindex.Store) {
 	all := one
 	all.PerQueue = 0
 	wantURLs(t, call(t, s, all), "http://a1.test/1", "http://a2.test/1")
+}
+
+// briefUse is an address that others get as soon as a URL of it was chosen.
+type briefUse struct {
+	mu   sync.Mutex
+	gone bool
+}
+
+func (u *briefUse) Usable(int) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return !u.gone
+}
+
+func (u *briefUse) set(gone bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.gone = gone
+}
+
+func (u *briefUse) Share(of docindex.Pace) docindex.Pace { return of }
+func (u *briefUse) Gave()                                { u.set(true) }
+func (u *briefUse) SetOpen(int, int64, int64)            {}
+
+// addressGone loses an address between the choice of a URL and its leaving, as a process does that stands
+// still. The URL is given when its lease is over and the address is back.
+func addressGone(t *testing.T, s docindex.Store) {
+	n, use := withAddresses(t, s), &briefUse{}
+	a := at("a")
+	a.Use = use
+	n.set("a.test", a)
+	add(t, s, urls("http://a.test/1")...)
+	wantURLs(t, call(t, s, one))
+	if !use.gone {
+		t.Fatal("no URL was chosen")
+	}
+	time.Sleep(2 * one.Lease)
+	n.set("a.test", at("a"))
+	s.SetAddresses(n.of)
+	wantURLs(t, servedWithin(t, s, 2*time.Minute, one), "http://a.test/1")
 }
 
 func addressOff(t *testing.T, s docindex.Store) {

@@ -218,6 +218,18 @@ func (p *clientPace) leftOutUntil(crawl, key string) int64 {
 	return 0
 }
 
+// mayLeave reports whether URLs of a queue that take opened may be given to a client now: their address
+// has not gone to others since.
+func (p *clientPace) mayLeave(e *entry) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.of == nil {
+		return true
+	}
+	q := p.queues[nameOf(e.crawl, e.key)]
+	return q == nil || q.no == 0 || p.table.IsUsable(q.no)
+}
+
 // waitOf returns why a queue was put off.
 func (p *clientPace) waitOf(name string, now int64) (why docindex.Wait) {
 	p.mu.Lock()

@@ -218,11 +218,14 @@ func (s *Store) serveSome(ctx context.Context, v *serving, queues []entry, most 
 			got[i] = unanswered
 			continue
 		}
-		digits := text(parts[0])
+		digits, leaves := text(parts[0]), s.pace.mayLeave(&queues[i])
 		for parts = parts[1:]; len(parts) >= 2; parts = parts[2:] {
 			pages = append(pages, handed{queues[i].crawl, queues[i].domain, pagesIn(digits, got[i])})
-			v.out.Add([]byte(text(parts[0])), []byte(queues[i].key), queues[i].crawl, docindex.Packed(text(parts[1])))
 			got[i]++
+			if !leaves { // Redis was slow, or the process stood still: the URL is due again when its lease ends
+				continue
+			}
+			v.out.Add([]byte(text(parts[0])), []byte(queues[i].key), queues[i].crawl, docindex.Packed(text(parts[1])))
 		}
 	}
 	s.charge(ctx, callSide, pages)

@@ -196,9 +196,22 @@ func (b *Base) Serve(
 			continue
 		}
 		v.served = true
+		if b.dropLate(&v.Out); v.Out.Len() == 0 {
+			continue
+		}
 		if err := give(&v.Out); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// dropLate drops the URLs whose address has gone to others since they were chosen: the disk was slow,
+// or the process stood still. They are due again when their leases end.
+func (b *Base) dropLate(out *docindex.Served) {
+	b.Mu.Lock()
+	defer b.Mu.Unlock()
+	if b.Sched.KeepsAddresses() {
+		out.Keep(func(p *docindex.Put) bool { return b.Sched.MayLeave(b.Sched.Find(p.Crawl, p.Key)) })
+	}
 }

@@ -51,6 +51,16 @@ func (a *hostAddresses) number(id uint32) uint32 {
 	return a.queues[id].no
 }
 
+// KeepsAddresses reports whether URL Frontier clients keep the pace of addresses.
+func (d *Scheduler) KeepsAddresses() bool { return d.addresses.of != nil }
+
+// MayLeave reports whether URLs of a queue that clients were to be given may be given now: their
+// address has not gone to others since.
+func (d *Scheduler) MayLeave(id uint32) bool {
+	no := d.addresses.number(id)
+	return no == 0 || d.addresses.table.IsUsable(no)
+}
+
 // addressNotBefore returns when a queue may be served to clients that might be at a time, as far as
 // its address goes. Never says that some event has to come first.
 func (d *Scheduler) addressNotBefore(id uint32, at, now int64) int64 {
