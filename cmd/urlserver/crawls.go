@@ -271,6 +271,17 @@ func (r *shownCrawl) printScope(w io.Writer) {
 }
 
 // crawlStopCommand takes requests, as submit and info do, or the ID of a crawl.
+// stopRest stops what has the ID of a crawl that was stopped and belongs to no application.
+func (c *client) stopRest(ctx context.Context, id string) error {
+	var of crawlOfID
+	if err := c.crawlOfID(ctx, id, &of); err != nil || of.Scheduled+of.InTransit == 0 {
+		return err
+	}
+	var reply json.RawMessage
+	_, err := c.callURL(ctx, http.MethodDelete, c.base.JoinPath("api", "crawls", id), "", nil, &reply)
+	return err
+}
+
 func crawlStopCommand() *cobra.Command {
 	var app, spider string
 	cmd := crawlVerb("stop", "Stop crawls for good", func(f fields) bool { return f.Action == "stop" })
@@ -306,7 +317,9 @@ func crawlStopCommand() *cobra.Command {
 		if err := c.post(cmd.Context(), "/api/actions", stop, &reply); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", reply)
+		if _, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", reply); err == nil && app+spider == "" {
+			err = c.stopRest(cmd.Context(), row.CrawlID)
+		}
 		return err
 	}
 	which(cmd, &app, &spider)

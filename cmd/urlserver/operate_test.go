@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 )
@@ -105,6 +106,21 @@ func TestCrawlsOfPut(t *testing.T) {
 		command(t, "", "crawl", "list", flags[1], "--at", d.at).want(t, 0, " stopped ", "")
 	}
 	command(t, "", "crawl", "show", "plain", "--app", "a", "--at", d.at).want(t, 1, "", `no crawl "plain"`)
+}
+
+// A crawl that PUT gave a scope, and whose documents name an application, is one crawl.
+func TestCrawlOfPutAndApplication(t *testing.T) {
+	d := startDaemon(t, settings(t, ""))
+	if code, text := d.sets("/api/crawls/both", `{"scope":{"hosts":["127.0.0.1"]}}`); code != http.StatusOK {
+		t.Fatalf("%d %s", code, text)
+	}
+	puts := `{"url":"http://127.0.0.1/","crawl":"both","metadata":{"appid":["testapp"],"spiderid":["link"]}}` +
+		"\n" + `{"url":"http://127.0.0.1/plain","crawl":"both"}`
+	file := write(t, "puts.ndjson", puts)
+	command(t, "", "put", "--at", d.at, file).want(t, 0, `"new":2`, "")
+	command(t, "", "crawl", "show", "both", "--at", d.at).want(t, 0, "hosts         127.0.0.1\n", "")
+	command(t, "", "crawl", "stop", "both", "--at", d.at).want(t, 0, "", "")
+	d.shows("/api/crawls/both", `"stopped":true,"scheduled":0,"in_transit":0,"completed":2,`)
 }
 
 func TestUnknownCommand(t *testing.T) {

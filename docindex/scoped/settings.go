@@ -204,7 +204,7 @@ func (s *Store) textOf(ctx context.Context, id string, old *crawl, to Settings) 
 }
 
 // ListCrawls is [docindex.CrawlLister.ListCrawls]. Crawls that have settings and belong to no
-// application come last, by name.
+// application in the list come last, by name.
 func (s *Store) ListCrawls(
 	ctx context.Context, text string, max int,
 ) (some []docindex.CrawlState, all int, err error) {
@@ -214,7 +214,9 @@ func (s *Store) ListCrawls(
 	if some, all, err = s.Store.ListCrawls(ctx, text, max); err != nil {
 		return some, all, err
 	}
-	ids := s.unsubmitted(text)
+	ids := slices.DeleteFunc(s.unsubmitted(text), func(id string) bool {
+		return slices.ContainsFunc(some, func(c docindex.CrawlState) bool { return c.Crawl == id })
+	})
 	all += len(ids)
 	for _, id := range ids {
 		if len(some) >= max {
