@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -51,13 +52,16 @@ type rig struct {
 	index  *index
 	stuck  *stuck
 
-	daemons []*daemon
-	spiders []*process
-	others  []*process // servers of the reservation
-	proxies []*proxy
-	stores  []store
+	daemons     []*daemon
+	spidersEach int // of a daemon
+	spiders     []*process
+	others      []*process // servers of the reservation
+	proxies     []*proxy
+	stores      []store
 	// reservation returns the settings of the reservation for daemon n
 	reservation func(n int) string
+	docindex    string       // settings of an index in place of index; "": none
+	byClients   atomic.Int64 // requests of URL Frontier clients
 
 	schedule schedule
 	began    time.Time
@@ -94,8 +98,8 @@ func newRig(t *testing.T) *rig {
 	t.Logf("seed %d", *seed)
 	r := &rig{
 		t: t, rnd: rand.New(rand.NewPCG(*seed, 0)), bin: build(t), dir: t.TempDir(),
-		happened: map[string]int{},
-		lease:    4 * time.Second, penalty: time.Second, janitor: time.Second, takes: 300 * time.Millisecond,
+		happened: map[string]int{}, spidersEach: spidersEach,
+		lease: 4 * time.Second, penalty: time.Second, janitor: time.Second, takes: 300 * time.Millisecond,
 		site: limits{gap: time.Second, open: 1}, address: limits{gap: 500 * time.Millisecond, open: 2},
 		cap: limits{perSec: 40, open: 16},
 	}
@@ -143,7 +147,7 @@ func (r *rig) launch() {
 		r.proxies = append(r.proxies, startProxy(r.t, r.dials(n), r.listens(n),
 			func(line []byte) { r.oracle.sent(name, line, urls) },
 			func(line []byte) { r.oracle.answered(name, line, urls) }))
-		for i := range spidersEach {
+		for i := range r.spidersEach {
 			r.spiders = append(r.spiders, r.newSpider(n, i))
 		}
 	}
@@ -157,17 +161,29 @@ func (r *rig) launch() {
 func (r *rig) run() {
 	r.t.Helper()
 	r.launch()
+	r.beset()
+	r.index.end()
+	left := r.index.left()
+	r.await(r.index.left)
+	r.judge(left)
+}
+
+// beset causes trouble for a while.
+func (r *rig) beset() {
+	r.t.Helper()
 	r.began = time.Now()
 	r.trouble, r.reserves = true, r.began.Add(r.settle)
 	r.plan()
 	for over := time.Now().Add(*during); time.Now().Before(over); r.step() {
 	}
 	r.trouble = false
-	r.index.end()
-	left := r.index.left()
-	for over := time.Now().Add(restTime); r.index.left() > 0 && time.Now().Before(over); r.step() {
+}
+
+// await waits until nothing is left, or for restTime.
+func (r *rig) await(left func() int) {
+	r.t.Helper()
+	for over := time.Now().Add(restTime); left() > 0 && time.Now().Before(over); r.step() {
 	}
-	r.judge(left)
 }
 
 func (r *rig) step() {
@@ -237,8 +253,15 @@ func (r *rig) judge(left int) {
 		2*turn; r.stuck.longest > most {
 		r.t.Errorf("%s had no progress for %v; %v is allowed", r.stuck.which, r.stuck.longest, most)
 	}
+	r.judgePoliteness(len(r.daemons))
+}
+
+// judgePoliteness checks what the oracle has seen. So many parties may each be one request ahead of the
+// cap of the shared network.
+func (r *rig) judgePoliteness(parties int) {
+	r.t.Helper()
 	network := level{r.world.network().String(), r.cap}
-	r.oracle.judgeCap(network, len(r.daemons))
+	r.oracle.judgeCap(network, parties)
 	r.oracle.mu.Lock()
 	defer r.oracle.mu.Unlock()
 	r.t.Logf("%d requests to the shared network, %d answers with Retry-After",

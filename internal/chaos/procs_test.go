@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
@@ -112,8 +113,7 @@ max_attempts = 100
 site_per_sec = %g
 site_concurrent = %d
 [docindex]
-kind = "http"
-url = %q
+%s
 batch = 100
 retry = "100ms"
 max_retry = "1s"
@@ -150,8 +150,9 @@ func (r *rig) newDaemon(n int) *daemon {
 	names := r.world.serveNames(r.t, n)
 	d.args = func() []string {
 		d.runsSoFar++
+		index := cmp.Or(r.docindex, fmt.Sprintf("kind = \"http\"\nurl = \"http://%s/%s\"", r.indexAddr, d.taker()))
 		text := fmt.Sprintf(settings, perSec(r.address.gap), r.address.open, r.listens(n), perSec(r.site.gap),
-			r.site.open, "http://"+r.indexAddr+"/"+d.taker(), d.name,
+			r.site.open, index, d.name,
 			names, r.explains(n), r.lease, r.penalty, r.janitor, r.reservation(n)+r.rules())
 		file := filepath.Join(r.dir, fmt.Sprintf("daemon%d.toml", n))
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -181,6 +182,9 @@ func (r *rig) dials(n int) string   { return r.world.own(70+n) + ":4101" }
 
 // explains returns the address of a daemon's /api.
 func (r *rig) explains(n int) string { return r.world.own(30+n) + ":4180" }
+
+// frontier returns the address at which a daemon serves URL Frontier clients.
+func (r *rig) frontier(n int) string { return r.world.own(30+n) + ":7071" }
 
 // explain logs what the daemons that can work answer about a host.
 func (r *rig) explain(host string) {
