@@ -152,8 +152,6 @@ type sending struct {
 	paused, stopping, backpressure bool
 
 	lateness time.Duration // the latest document since the last moment at which none was due
-	late     int           // documents that were late since then
-	spread   uint32        // of the last gap that was made longer: its part of what was allowed, times 2^32
 }
 
 // New returns an engine for a daemon that has just started: time is 0.

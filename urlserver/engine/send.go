@@ -19,7 +19,7 @@ func (e *Engine) send(budget *int, due *waiter, clock func() time.Duration) {
 		}
 		t, wait, ok := e.slots.Next(e.now)
 		if !ok {
-			e.sending.lateness, e.sending.late = 0, 0
+			e.sending.lateness = 0
 			due.after(wait)
 			e.trySuspects(budget, due, true)
 			return
