@@ -100,8 +100,8 @@ type Pauser interface {
 	Pause(ctx context.Context, o *Outcomes) error
 
 	// EachPause calls visit with each host that is to be left alone since before the store was
-	// opened, for longer than the slots' gap, and for how long still. A store that forgets pauses
-	// when it is closed visits none. host is valid during the call only.
+	// opened, and for how long still. A store may leave out pauses of no more than the slots' gap.
+	// One that forgets pauses when it is closed visits none. host is valid during the call only.
 	EachPause(ctx context.Context, visit func(host []byte, left time.Duration)) error
 }
 

@@ -248,7 +248,6 @@ func (c *coldQueues) open(now, served int64) error {
 	c.totals = map[uint32]struct{}{}
 	c.openedAt, c.served = now, served
 	c.sched.KeepCold(c)
-	c.sched.SlotsBefore(served)
 	it, err := c.db.NewIter(&pebble.IterOptions{
 		LowerBound: []byte{pauseRow}, UpperBound: []byte{queueRow + 1}})
 	if err != nil {

@@ -223,20 +223,15 @@ func (s *Store) Pause(ctx context.Context, o *docindex.Outcomes) error {
 }
 
 // pauseLocked notes what an outcome says of the host of a URL: until when URL Frontier clients get
-// none of it, and its gap. A pause of no more than the slots' own gap is not kept on disk: after a
-// restart every host counts as asked a moment ago.
+// none of it, and its gap.
 func (s *Store) pauseLocked(out *docindex.Outcome, url []byte, now int64) {
 	host := docindex.HostOf(url)
 	if len(host) == 0 || out.Pause <= 0 && out.Gap <= 0 {
 		return
 	}
 	until, gap := now+out.Pause.Milliseconds(), out.Gap.Milliseconds()
-	_, was, _ := s.base.Sched.HostPause(host)
 	s.base.Sched.PauseHost(host, until, gap, now)
 	paused, _, backoff := s.base.Sched.HostPause(host)
-	if usual := now + s.base.Sched.SlotGap(); max(was, gap, backoff) == 0 && max(until, paused) <= usual {
-		return
-	}
 	s.queues.cold.keepPause(host, max(until, paused), gap, backoff, s.queues.journal.no+1)
 }
 

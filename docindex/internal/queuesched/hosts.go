@@ -40,7 +40,6 @@ type hosts struct {
 	reject      map[string]struct{} // rejected names that are no host here
 	releaseAt   timeheap.Heap       // hosts to release then; a Duration is ms since 1970
 	slotGap     int64               // between two requests of the slots to a host, ms
-	slotsBefore int64               // the slots may have requested any host until then, before a restart, ms
 	overrides   map[uint32]hostOverride
 	orphans     map[uint32]map[uint64]struct{}      // by host: hashes of removed URLs that clients have
 	rules       func(host []byte) docindex.HostRule // nil: there are none
@@ -69,14 +68,6 @@ func (h *hosts) gapNotBefore(one *host, consumer Consumer) int64 {
 	}
 	return max(one.orphanedUntil, after(one.frontierLast, gap))
 }
-
-// pauseOf returns until when clients are given nothing of a host since the slots requested it.
-func (h *hosts) pauseOf(one *host) int64 {
-	return max(one.pausedUntil, after(h.slotsBefore, h.slotGap))
-}
-
-// SlotsBefore sets until when the slots may have requested any host before a restart.
-func (d *Scheduler) SlotsBefore(ms int64) { d.hosts.slotsBefore = ms }
 
 // GapEnd returns when the gap is over that the host of a queue wants since clients or other daemons
 // had URLs of it; 0: it wants none.
@@ -296,7 +287,7 @@ func (d *Scheduler) hostAvailable(id uint32, consumer Consumer, now int64) bool 
 		return false
 	}
 	if consumer == FrontierConsumer {
-		return !h.outElsewhere(FrontierConsumer) && d.hosts.pauseOf(h) <= now &&
+		return !h.outElsewhere(FrontierConsumer) && h.pausedUntil <= now &&
 			d.hosts.gapNotBefore(h, FrontierConsumer) <= now
 	}
 	return !h.outElsewhere(consumer) && !d.rejected(id) && h.restoredUntil <= now &&

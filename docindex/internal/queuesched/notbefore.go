@@ -85,7 +85,7 @@ func (d *Scheduler) notBefore(q *queue, consumer Consumer, now int64, placing bo
 	}
 	if consumer == FrontierConsumer {
 		if byHost {
-			not(d.hosts.pauseOf(h), HostPaused)
+			not(h.pausedUntil, HostPaused)
 		}
 		not(after(q.served[SlotConsumer], d.delayOf(q)), QueueDelayed)
 	} else {
