@@ -270,18 +270,29 @@ func (r *shownCrawl) printScope(w io.Writer) {
 	}
 }
 
-// crawlStopCommand takes requests, as submit and info do, or the ID of a crawl.
-// stopRest stops what has the ID of a crawl that was stopped and belongs to no application.
-func (c *client) stopRest(ctx context.Context, id string) error {
-	var of crawlOfID
-	if err := c.crawlOfID(ctx, id, &of); err != nil || of.Scheduled+of.InTransit == 0 {
-		return err
-	}
+// closeID stops what has the ID of a crawl that was stopped and belongs to no application. From then on
+// the index refuses what comes for the ID.
+func (c *client) closeID(ctx context.Context, id string) error {
 	var reply json.RawMessage
 	_, err := c.callURL(ctx, http.MethodDelete, c.base.JoinPath("api", "crawls", id), "", nil, &reply)
+	if refused, ok := errors.AsType[*refusedError](err); ok && refused.code == http.StatusNotFound {
+		return nil
+	}
 	return err
 }
 
+// onlyOne returns an error if crawls of several applications may have an ID: the list ends before
+// all crawls that have it in their names.
+func (c *client) onlyOne(ctx context.Context, id string) error {
+	list, err := c.crawls(ctx, id)
+	if err == nil && list.All > len(list.Crawls) {
+		err = fmt.Errorf("%d crawls have %q in their names, too many to see whether several applications "+
+			"have it; say which with --app and --spider", list.All, id)
+	}
+	return err
+}
+
+// crawlStopCommand takes requests, as submit and info do, or the ID of a crawl.
 func crawlStopCommand() *cobra.Command {
 	var app, spider string
 	cmd := crawlVerb("stop", "Stop crawls for good", func(f fields) bool { return f.Action == "stop" })
@@ -299,6 +310,9 @@ func crawlStopCommand() *cobra.Command {
 		}
 		c.cmd, c.at, c.token = cmd, cmd.Flag("at").Value.String(), cmd.Flag("token").Value.String()
 		row, err := c.crawl(cmd.Context(), args[0], app, spider)
+		if err == nil && app+spider == "" {
+			err = c.onlyOne(cmd.Context(), row.CrawlID)
+		}
 		if err != nil {
 			return err
 		}
@@ -318,7 +332,7 @@ func crawlStopCommand() *cobra.Command {
 			return err
 		}
 		if _, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", reply); err == nil && app+spider == "" {
-			err = c.stopRest(cmd.Context(), row.CrawlID)
+			err = c.closeID(cmd.Context(), row.CrawlID)
 		}
 		return err
 	}

@@ -123,6 +123,18 @@ func TestCrawlOfPutAndApplication(t *testing.T) {
 	d.shows("/api/crawls/both", `"stopped":true,"scheduled":0,"in_transit":0,"completed":2,`)
 }
 
+// TestStopClosesTheID: a crawl all of whose documents are of an application is stopped by its ID.
+// After that nothing is taken for the ID, not even what belongs to no application.
+func TestStopClosesTheID(t *testing.T) {
+	d := startDaemon(t, settings(t, ""))
+	file := write(t, "puts.ndjson",
+		`{"url":"http://127.0.0.1/","crawl":"one","metadata":{"appid":["testapp"],"spiderid":["link"]}}`)
+	command(t, "", "put", "--at", d.at, file).want(t, 0, `"new":1`, "")
+	command(t, "", "crawl", "stop", "one", "--at", d.at).want(t, 0, "", "")
+	file = write(t, "plain.ndjson", `{"url":"http://127.0.0.1/plain","crawl":"one"}`)
+	command(t, "", "put", "--at", d.at, file).want(t, 0, `"new":0`, "")
+}
+
 func TestUnknownCommand(t *testing.T) {
 	command(t, "", "stauts").want(t, 2, "", `unknown command "stauts"; did you mean status?`)
 	command(t, "", "crawl", "lst").want(t, 2, "", `unknown command "lst"; did you mean list?`)

@@ -22,18 +22,21 @@ type Settings struct {
 	Submitted bool `json:"submitted,omitempty"` // by crawl control, which lists its crawls itself
 }
 
-// MaxWeight is the largest weight.
-const MaxWeight = 1000
+// MinWeight and MaxWeight bound weights.
+const (
+	MinWeight = 0.001
+	MaxWeight = 1000
+)
 
 // ErrWeight says why a weight is refused.
-var ErrWeight = fmt.Errorf("weight: it has to be above 0 and at most %d", MaxWeight)
+var ErrWeight = fmt.Errorf("weight: it has to be from %v to %d", MinWeight, MaxWeight)
 
 // normal returns the settings in their one form.
 func (s Settings) normal() (Settings, error) {
 	if s.Weight == 0 {
 		s.Weight = 1
 	}
-	if !(s.Weight > 0 && s.Weight <= MaxWeight) {
+	if !(s.Weight >= MinWeight && s.Weight <= MaxWeight) {
 		return s, fmt.Errorf("%w: %v", ErrWeight, s.Weight)
 	}
 	var err error

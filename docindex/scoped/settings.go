@@ -54,7 +54,7 @@ func (s *Store) Crawl(ctx context.Context, id string) (i Info, err error) {
 // Change is what is to change in the settings of a crawl ID.
 type Change struct {
 	Scope  *scope.Scope // nil: it stays as it is
-	Weight float64      // above 0 and at most MaxWeight; 0: it stays as it is
+	Weight float64      // from MinWeight to MaxWeight; 0: it stays as it is
 }
 
 // SetCrawl changes scope and weight of a crawl ID. An error of a bad scope is a *[scope.Fault], and

@@ -46,13 +46,15 @@ func (b *Base) setWeightLocked(crawl string, text []byte) {
 	b.Sched.SetWeight(crawl, WeightOf(text))
 }
 
+const leastWeight = 0.001 // as docindex/scoped has it; older stores may have less
+
 // WeightOf returns the weight that settings of a crawl name; 1: they name none, or cannot be read.
 func WeightOf(text []byte) float64 {
 	var settings struct{ Weight float64 }
 	if json.Unmarshal(text, &settings) != nil || settings.Weight <= 0 {
 		return 1
 	}
-	return settings.Weight
+	return max(settings.Weight, leastWeight)
 }
 
 // CrawlSettings is [docindex.CrawlKeeper.CrawlSettings].
