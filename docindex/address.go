@@ -30,6 +30,8 @@ type AddressUse interface {
 	// Usable reports whether URLs may be given out now, and says that some are to be: waiting
 	// queues wait for it. If not, ask again later.
 	Usable(waiting int) bool
+	// Holds reports whether URLs that were chosen may still be given out. It asks for nothing.
+	Holds() bool
 	// Share returns the part of a pace that may be used.
 	Share(of Pace) Pace
 	// Gave counts a URL that was given out.

@@ -163,6 +163,13 @@ func (u addressUse) Usable(int) bool {
 	return usable
 }
 
+// Holds implements [docindex.AddressUse].
+func (u addressUse) Holds() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.leases.Holds(u.now(), u.name)
+}
+
 // Share implements [docindex.AddressUse].
 func (u addressUse) Share(of docindex.Pace) docindex.Pace { return of }
 
@@ -189,6 +196,13 @@ func (u networkUse) Usable(waiting int) bool {
 		u.more()
 	}
 	return usable
+}
+
+// Holds implements [docindex.AddressUse].
+func (u networkUse) Holds() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.leases.HoldsNetwork(u.now(), u.name)
 }
 
 // Share implements [docindex.AddressUse].

@@ -28,6 +28,7 @@ var addressCases = []testCase{
 	{"addresses: a crawl that nobody asks for holds up no other", addressCrawls},
 	{"addresses: queues of several hosts", addressMixed},
 	{"addresses: one that goes to others before its URLs have left", addressGone},
+	{"addresses: one at which a turn ends before its URLs have left", addressTurnEnds},
 	{"addresses: switched off", addressOff},
 }
 
@@ -417,12 +418,19 @@ func addressMixed(t *testing.T, s docindex.Store) {
 type briefUse struct {
 	mu   sync.Mutex
 	gone bool
+	held bool // its lease lasts all the same: nothing new may be chosen
 }
 
 func (u *briefUse) Usable(int) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return !u.gone
+}
+
+func (u *briefUse) Holds() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return !u.gone || u.held
 }
 
 func (u *briefUse) set(gone bool) {
@@ -451,6 +459,19 @@ func addressGone(t *testing.T, s docindex.Store) {
 	n.set("a.test", at("a"))
 	s.SetAddresses(n.of)
 	wantURLs(t, servedWithin(t, s, 2*time.Minute, one), "http://a.test/1")
+}
+
+// addressTurnEnds ends the turn of clients at an address between the choice of a URL and its leaving. The
+// lease lasts, so the URL is given.
+func addressTurnEnds(t *testing.T, s docindex.Store) {
+	n := withAddresses(t, s)
+	a := at("a")
+	a.Use = &briefUse{held: true}
+	n.set("a.test", a)
+	add(t, s, urls("http://a.test/1", "http://a.test/2")...)
+	wantURLs(t, call(t, s, one), "http://a.test/1")
+	ended(t, s, "http://a.test/1")
+	wantNothingFor(t, s, 5*time.Second)
 }
 
 func addressOff(t *testing.T, s docindex.Store) {

@@ -227,7 +227,7 @@ func (p *clientPace) mayLeave(e *entry) bool {
 		return true
 	}
 	q := p.queues[nameOf(e.crawl, e.key)]
-	return q == nil || q.no == 0 || p.table.IsUsable(q.no)
+	return q == nil || q.no == 0 || p.table.MayLeave(q.no)
 }
 
 // waitOf returns why a queue was put off.

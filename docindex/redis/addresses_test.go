@@ -12,6 +12,7 @@ import (
 type addressUse bool
 
 func (u addressUse) Usable(int) bool                      { return bool(u) }
+func (u addressUse) Holds() bool                          { return bool(u) }
 func (u addressUse) Share(of docindex.Pace) docindex.Pace { return of }
 func (u addressUse) Gave()                                {}
 func (u addressUse) SetOpen(int, int64, int64)            {}

@@ -110,6 +110,13 @@ func (l *ClientLeases) NetworkUsable(now time.Duration, network string, waiting 
 	return c.room > 0
 }
 
+// HoldsNetwork reports whether clients have slices of a network. It asks for none.
+func (l *ClientLeases) HoldsNetwork(now time.Duration, network string) bool {
+	l.slices.step(now, l, false, &waiter{})
+	c := l.caps[network]
+	return c != nil && c.room > 0
+}
+
 // Share returns the gap and the open requests that clients may use of a network.
 func (l *ClientLeases) Share(network string) (gap time.Duration, open int) {
 	c := l.cap(network)
@@ -130,6 +137,13 @@ func (l *ClientLeases) Usable(now time.Duration, name string) bool {
 	}
 	c.usedAt = now
 	return c.state == clientHeld && now < min(c.until, c.turn)
+}
+
+// Holds reports whether clients have the lease of an address. It asks for nothing. After its turn a
+// lease holds still, though nothing new may be given out: URLs that were chosen before may leave.
+func (l *ClientLeases) Holds(now time.Duration, name string) bool {
+	c := l.groups[name]
+	return c != nil && c.state == clientHeld && now < c.until
 }
 
 // Lacks reports whether clients want the lease of an address and lack it, and whether they have

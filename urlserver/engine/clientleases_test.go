@@ -169,3 +169,32 @@ func TestSlicesOfClientsEnd(t *testing.T) {
 		t.Errorf("%d requests may be open when all leases have ended", open)
 	}
 }
+
+// TestChosenURLMayLeaveAfterTheTurn: the turn of clients at an address ends while they have URLs. Nothing
+// new is chosen, and what was chosen may leave until the lease ends. To look at that asks for nothing.
+func TestChosenURLMayLeaveAfterTheTurn(t *testing.T) {
+	const name = "192.0.2.1"
+	now := second
+	store := memory.New(memory.Config{Now: func() time.Time { return start.Add(now) }})
+	p := &clientParty{l: NewClientLeases(lease, 1), store: store, name: "us"}
+	if p.l.Holds(now, name) || p.l.HoldsNetwork(now, "net") || len(p.l.groups)+len(p.l.caps) > 0 {
+		t.Fatal("clients hold, or now want, what nobody asked for")
+	}
+	for ; !p.l.Usable(now, name); now += second / 4 {
+		if p.reserve(now); now > 10*lease {
+			t.Fatal("clients get no lease")
+		}
+	}
+	p.l.SetOpen(now, name, true, now+second)
+	for ; p.l.Usable(now, name); now += second / 4 {
+		if p.reserve(now); now > 20*lease {
+			t.Fatal("the turn has no end")
+		}
+	}
+	if !p.l.Holds(now, name) {
+		t.Error("what was chosen may not leave, though the lease lasts")
+	}
+	if p.l.Holds(now+lease, name) {
+		t.Error("what was chosen may leave after the lease")
+	}
+}

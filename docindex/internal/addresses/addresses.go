@@ -271,6 +271,13 @@ func (t *Table) IsUsable(id uint32) bool {
 	return p.use == nil || p.use.Usable(max(1, int(p.waiting)))
 }
 
+// MayLeave reports whether URLs of a queue that was taken may be given out now: others have not got its
+// address since.
+func (t *Table) MayLeave(id uint32) bool {
+	p := t.paces.At(t.queues.At(id).address)
+	return p.use == nil || p.use.Holds()
+}
+
 // MayFrom returns when a queue may be taken. If that is now, the caller has it taken, or calls
 // Withdraw. Otherwise it is the queue's turn: the caller asks again then.
 func (t *Table) MayFrom(id uint32, now int64) (at int64) {

@@ -128,6 +128,7 @@ func TestWaitNamesTheLevel(t *testing.T) {
 type use struct{ open int }
 
 func (*use) Usable(int) bool                        { return true }
+func (*use) Holds() bool                            { return true }
 func (*use) Share(of docindex.Pace) docindex.Pace   { return of }
 func (*use) Gave()                                  {}
 func (u *use) SetOpen(queues int, _ int64, _ int64) { u.open = queues }

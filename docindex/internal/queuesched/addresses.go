@@ -58,7 +58,7 @@ func (d *Scheduler) KeepsAddresses() bool { return d.addresses.of != nil }
 // address has not gone to others since.
 func (d *Scheduler) MayLeave(id uint32) bool {
 	no := d.addresses.number(id)
-	return no == 0 || d.addresses.table.IsUsable(no)
+	return no == 0 || d.addresses.table.MayLeave(no)
 }
 
 // addressNotBefore returns when a queue may be served to clients that might be at a time, as far as
