@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/redis/rueidis"
 )
@@ -49,7 +50,14 @@ func (s *Store) runAndWait(ctx context.Context, one rueidis.DedicatedClient, ops
 	if err != nil || !strings.Contains(replication, "state=online") {
 		return err
 	}
-	n, err := one.Do(ctx, one.B().Wait().Numreplicas(1).Timeout(s.replica.Milliseconds()).Build()).AsInt64()
+	// Since Redis 7.2 WAIT waits for nothing after scripts that found written what another connection wrote.
+	results = one.DoMulti(ctx,
+		one.B().Set().Key(s.cfg.Prefix+"chg_kept{chg}").Value("").Px(time.Second).Build(),
+		one.B().Wait().Numreplicas(1).Timeout(s.replica.Milliseconds()).Build())
+	if err := results[0].Error(); err != nil {
+		return err
+	}
+	n, err := results[1].AsInt64()
 	if err == nil && n == 0 {
 		err = fmt.Errorf("no replica has taken what was written for %v, and a fail-over would lose it", s.replica)
 	}
