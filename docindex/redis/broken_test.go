@@ -2,6 +2,7 @@ package redis
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -185,6 +186,9 @@ func (b *brokenBench) rest() {
 	crawl := docindex.CrawlID{Spider: "link", App: "app", Crawl: "crawl"}
 	s.ListCrawls(ctx, "", 10)
 	s.Crawls(ctx)
+	if err := s.EachPause(ctx, func([]byte, time.Duration) {}); err != nil && !errors.Is(err, errBroken) {
+		b.t.Errorf("EachPause: %v", err)
+	}
 	s.Queues(ctx, []byte("crawl"), func([]byte, bool) bool { return true })
 	s.Document(ctx, []byte(b.name("given", shardOf("bad.test"))))
 	s.ReportPending(ctx, docindex.CrawlID{Spider: "link", App: "app"}, 10, nil)

@@ -301,3 +301,60 @@ func work(t *testing.T, s *Store, rng *rand.Rand, steps int) {
 		fail(err)
 	}
 }
+
+// TestManyCrawls: a crawl goes out whose hosts are not rejected, however many crawls have only
+// others.
+func TestManyCrawls(t *testing.T) {
+	d := newDaemons(t)
+	s := d.start()
+	hosts := hostsOfAShard(6)
+	var puts []docindex.Put
+	for i := range 450 {
+		puts = append(puts, of(fmt.Sprintf("c%d", i), "http://"+hosts[0]+"/", 0))
+	}
+	for _, host := range hosts[1:] {
+		puts = append(puts, of("good", "http://"+host+"/", 0))
+	}
+	putOf(t, s, puts...)
+	for i, host := range hosts[1:] {
+		var b docindex.Batch
+		rejected := slices.Delete(slices.Clone(hosts), i+1, i+2)
+		if err := s.Candidates(t.Context(), 10, rejected, &b); err != nil {
+			t.Fatal(err)
+		}
+		want(t, "all but one host rejected", urls(&b), "http://"+host+"/")
+	}
+}
+
+// TestCrawlsWithoutQueues: crawls of which the slots may be served nothing are not among those that
+// they look at.
+func TestCrawlsWithoutQueues(t *testing.T) {
+	d := newDaemons(t)
+	s := d.start()
+	host := hostsOfAShard(1)[0]
+	for i := range 3 {
+		putOf(t, s, of(fmt.Sprintf("c%d", i), "http://"+host+"/", 0))
+	}
+	ready := func() []string {
+		c := reach(t, s)
+		all, err := c.Do(t.Context(), c.B().Smembers().Key(s.bases[shardOf(host)]+":r1").Build()).AsStrSlice()
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(all)
+		return all
+	}
+	want(t, "crawls with a host that is free", ready(), "c0", "c1", "c2")
+	call(t, s)
+	want(t, "crawls while a client has their host", ready())
+}
+
+// hostsOfAShard makes names of hosts that are in one shard.
+func hostsOfAShard(n int) (all []string) {
+	for i := 0; len(all) < n; i++ {
+		if name := fmt.Sprintf("h%d.test", i); shardOf(name) == 0 {
+			all = append(all, name)
+		}
+	}
+	return all
+}

@@ -41,7 +41,7 @@ function broken.answer(failure, command, key)
 end
 broken.empty = {
   GET = false, HGET = false, ZSCORE = false, ZRANK = false, HGETALL = {}, HKEYS = {}, HMGET = {}, SMEMBERS = {}, SPOP = {},
-  SRANDMEMBER = {}, ZRANGE = {}, ZRANGEBYSCORE = {}, ZRANGEBYLEX = {},
+  SRANDMEMBER = {}, ZRANGE = {}, ZRANGEBYSCORE = {}, ZREVRANGEBYSCORE = {}, ZRANGEBYLEX = {},
 }
 
 local function call(...)
@@ -296,6 +296,12 @@ function rings.add(q, door, score)
   if door == SLOTS then call('SADD', base .. ':r1', q.c) end
 end
 
+function rings.remove(q, door)
+  local ring = rings.of(q.c, door)
+  call('ZREM', ring, q.id)
+  if door == SLOTS and call('EXISTS', ring) == 0 then call('SREM', base .. ':r1', q.c) end
+end
+
 -- how returns how a queue stands: 0: with all others; 1: aside; 2: aside for less than half of the time.
 function aside.how(q, door)
   if q.p[door] ~= ASIDE then return 0 end
@@ -338,15 +344,17 @@ end
 local function leave(q, door)
   local p = q.p[door]
   if p == NOWHERE then return end
-  local from = base .. ':w' .. door
   if p == READY then
-    from = rings.of(q.c, door)
-  elseif p == ASIDE then
-    from = aside.ring(nameOf(q.c, aside.domain(q)), door)
-  elseif p == PARKED then
-    from = base .. ':p:' .. q.c
+    rings.remove(q, door)
+  else
+    local from = base .. ':w' .. door
+    if p == ASIDE then
+      from = aside.ring(nameOf(q.c, aside.domain(q)), door)
+    elseif p == PARKED then
+      from = base .. ':p:' .. q.c
+    end
+    call('ZREM', from, q.id)
   end
-  call('ZREM', from, q.id)
   q.p[door] = NOWHERE
   touch(q)
 end
@@ -391,10 +399,9 @@ end
 -- move moves a queue from the ring of all to that of its domain.
 function aside.move(q, door)
   if q.p[door] ~= READY then return end
-  local from = rings.of(q.c, door)
-  local score = call('ZSCORE', from, q.id)
+  local score = call('ZSCORE', rings.of(q.c, door), q.id)
   aside.lists = nil
-  call('ZREM', from, q.id)
+  rings.remove(q, door)
   aside.add(q, door, score or nextPlace())
 end
 

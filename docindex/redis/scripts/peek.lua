@@ -1,8 +1,8 @@
 -- peek lists queues in the rings of the slots, those of each crawl in their order; take checks them again. Arguments: the last
 -- take whose answer arrived, consumer, most, queues to leave out, hosts to leave out. It returns whether there is more to catch up
 -- with; crawls of which it may have left out some, each with the place after which; and queue, place, tie, whether it has
--- several hosts, scheduled documents, key, crawl and how it stands (aside.how) of each. It lists some of many crawls, few of a domain
--- that is set aside, and some of many such domains. Last it returns those crawls with domains set aside that have others which it
+-- several hosts, scheduled documents, key, crawl and how it stands (aside.how) of each. It lists some of many crawls, more where
+-- these have nothing to offer, few of a domain that is set aside, and some of many such domains. Last it returns those crawls with domains set aside that have others which it
 -- did not list.
 local function settle(heard)
   local text = call('GET', base .. ':t:' .. owner)
@@ -23,7 +23,7 @@ end
 
 settle(num())
 local more, door, most, passed, rejected = catchUp(), num(), num(), set(), set()
-local out, cuts, moves = {}, {}, {}
+local out, cuts, moves, seen = {}, {}, {}, 0 -- seen: queues in rings of crawls
 
 local function offer(q, score)
   local n = #out
@@ -51,6 +51,7 @@ local function look(crawl, few)
     if from == 0 and #list == 0 then call('SREM', base .. ':r1', crawl) end
     for i = 1, #list, 2 do
       local q = queue(list[i])
+      seen = seen + 1
       if not q or q.p[SLOTS] ~= READY then
         call('ZREM', key, list[i])
       elseif aside.of(q) then
@@ -74,6 +75,16 @@ local crawls, listed = call('SRANDMEMBER', base .. ':r1', aside.MANY), {} -- oth
 for _, crawl in ipairs(crawls) do
   look(crawl, min(most, math.ceil(4 * most / #crawls)))
   listed[crawl] = true
+end
+if #out == 0 and #crawls == aside.MANY then -- there may be more crawls
+  local till = seen + 2 * SOME
+  for _, crawl in ipairs(call('SRANDMEMBER', base .. ':r1', SOME)) do
+    if not listed[crawl] then
+      look(crawl, math.ceil(most / 16))
+      listed[crawl] = true
+      if seen >= till or #out >= 8 * most or #moves >= SOME then break end
+    end
+  end
 end
 for _, q in ipairs(moves) do aside.move(q, SLOTS) end
 more = more or #moves >= SOME
