@@ -34,7 +34,9 @@ func TestBindingsOutliveTheirRedis(t *testing.T) {
 	if _, err := bind(s, "b.test", "192.0.2.1"); err == nil || !strings.Contains(err.Error(), "replica") {
 		t.Errorf("Bind while the replica receives nothing: %v; want an error that names it", err)
 	}
-	for i := range 2 { // the second finds the host in the alias
+	again := realStore(t, time.Second, first.Addr()) // on other connections; it finds the host in the alias
+	again.replica = s.replica
+	for i, s := range []*Store{s, again} {
 		if _, err := s.JoinAlias(t.Context(), "shop", []string{"c.test"}); err == nil {
 			t.Errorf("JoinAlias %d while the replica receives nothing has no error", i+1)
 		}
