@@ -194,9 +194,6 @@ func (s *Slots) releaseLease(now, linger time.Duration, id uint32, to []uint32) 
 	return append(to, id)
 }
 
-// GroupAt returns the group of an address; 0: there is none.
-func (s *Slots) GroupAt(addr netip.Addr) uint32 { return s.groupByID[addr.As16()] }
-
 // LeaseFree says that others have released the lease of an address, and that it may be had after a
 // while. If it was denied, NextWantedLease returns it then.
 func (s *Slots) LeaseFree(now time.Duration, addr netip.Addr, after time.Duration) {

@@ -297,13 +297,8 @@ func (e *Engine) clientsLack(host string) (waits, open bool) {
 // ClientsMoved gives up the leases of addresses at which URL Frontier clients have URLs since a host
 // has moved there.
 func (e *Engine) ClientsMoved(addrs []string) {
-	for _, name := range addrs {
-		addr, err := netip.ParseAddr(name)
-		if err != nil {
-			continue
-		}
-		id := e.slots.GroupAt(addr)
-		if h, held := e.leases.held.of(id); held && h.host == name {
+	for id := range e.leases.held.byGroup.Cap() {
+		if h, held := e.leases.held.of(id); held && slices.Contains(addrs, h.host) {
 			e.yield(id, h)
 		}
 	}
