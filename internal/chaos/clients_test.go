@@ -26,6 +26,8 @@ const (
 	clientLease = 20              // s; what a client does not report is given out again
 	calls       = 2               // of a daemon's clients at a time
 	callTime    = 5 * time.Second // for each of them
+
+	mostOfClients = 300 // hosts
 )
 
 // TestClients: URL Frontier clients, with frontier.addresses, and spiders of four daemons crawl one index
@@ -33,6 +35,10 @@ const (
 // addresses and the shared network. Hosts have one address: clients look up names themselves.
 func TestClients(t *testing.T) {
 	wantsAll(t)
+	if *hosts > mostOfClients {
+		t.Skipf("%d hosts are more than its clients get through; -args -all -hosts %d -time 15s runs it", *hosts,
+			mostOfClients)
+	}
 	redistest.Need(t)
 	r := newRig(t)
 	r.stuck.tell = func(string) {} // there is nothing more to be fetched at some hosts
