@@ -439,9 +439,11 @@ func TestSetCrawlPart(t *testing.T) {
 		if err != nil || i.Weight != 4 || len(i.Scope.Domains) != 2 {
 			t.Errorf("after a change of the scope: %+v, %v; want weight 4 and two domains", i.Settings, err)
 		}
-		err = s.SetCrawl(t.Context(), "c", scoped.Change{Weight: scoped.MaxWeight + 1})
-		if i, _ := s.Crawl(t.Context(), "c"); !errors.Is(err, scoped.ErrWeight) || i.Weight != 4 {
-			t.Errorf("a weight that is too large: %v, then weight %v; want ErrWeight and 4", err, i.Weight)
+		for _, bad := range []float64{scoped.MaxWeight + 1, scoped.MinWeight / 2, 1e-320} {
+			err = s.SetCrawl(t.Context(), "c", scoped.Change{Weight: bad})
+			if i, _ := s.Crawl(t.Context(), "c"); !errors.Is(err, scoped.ErrWeight) || i.Weight != 4 {
+				t.Errorf("weight %v: %v, then weight %v; want ErrWeight and 4", bad, err, i.Weight)
+			}
 		}
 	})
 }

@@ -87,7 +87,7 @@ func TestClients(t *testing.T) {
 		t.Errorf("%d of %d requests are by clients; want some by both", n, all)
 	}
 	if missed > 0 {
-		t.Errorf("%d URLs ended and no web server has seen them", missed)
+		t.Errorf("no web server has seen a request for %d of the URLs", missed)
 	}
 	r.judgePoliteness(2 * len(r.daemons)) // its spiders, and its clients
 }

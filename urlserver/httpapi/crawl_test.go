@@ -19,7 +19,7 @@ func TestBadScope(t *testing.T) {
 		`{"scope":{"max_pages":"many"}}`:      "scope.max_pages: a JSON string is of the wrong type",
 		`{"scope":[]}`:                        "scope: a JSON array; an object is wanted",
 		`null`:                                "body: a JSON null; an object is wanted",
-		`{"weight":0}`:                        "weight: it has to be above 0",
+		`{"weight":0}`:                        "weight: it has to be from 0.001 to 1000",
 		`{"weight":"1"}`:                      "body: weight: a JSON string is of the wrong type",
 	} {
 		r := httptest.NewRequest("PUT", "/api/crawls/x", strings.NewReader(body))

@@ -1,9 +1,9 @@
 -- peek lists queues in the rings of the slots, those of each crawl in their order; take checks them again. Arguments: the last
 -- take whose answer arrived, consumer, most, queues to leave out, hosts to leave out. It returns whether there is more to catch up
 -- with; crawls of which it may have left out some, each with the place after which; and queue, place, tie, whether it has
--- several hosts, scheduled documents, key, crawl and how it stands (aside.how) of each. It lists some of many crawls, more where
--- these have nothing to offer, few of a domain that is set aside, and some of many such domains. Last it returns those crawls with domains set aside that have others which it
--- did not list.
+-- several hosts, scheduled documents, key, crawl and how it stands (aside.how) of each. It lists some of many crawls, and looks
+-- at more of them where these have nothing to offer. It lists few of a domain that is set aside, and some of many such domains.
+-- Last it returns those crawls with domains set aside that have others which it did not list.
 local function settle(heard)
   local text = call('GET', base .. ':t:' .. owner)
   if not text then return end
