@@ -173,6 +173,7 @@ func (s *Store) bind(ctx context.Context, b reservation.Binding, now, until int6
 			continue
 		}
 		// A binding for MinLease ends as it is made, so there is nothing to write.
+		was := h.record
 		lasts := h.BoundTo >= until || until-now <= reservation.MinLease.Milliseconds()
 		if h.Bound == "" || h.BoundTo <= now {
 			h.Bound = b.Group
@@ -186,21 +187,21 @@ func (s *Store) bind(ctx context.Context, b reservation.Binding, now, until int6
 		if lasts {
 			return bound, nil
 		}
-		if ok, err := s.writeBinding(ctx, h, g, now); ok || err != nil {
+		if ok, err := s.writeBinding(ctx, h, g, was, now); ok || err != nil {
 			return bound, err
 		}
 	}
 }
 
 // writeBinding writes a binding to g into the host's record, and reports false if another process
-// changed the record or an alias meanwhile.
-func (s *Store) writeBinding(ctx context.Context, h, g *versioned, now int64) (bool, error) {
+// changed the record or an alias meanwhile. was is the record with the binding that was read.
+func (s *Store) writeBinding(ctx context.Context, h, g *versioned, was record, now int64) (bool, error) {
 	lost, err := s.expire(ctx, h, now)
 	if err != nil {
 		return false, err
 	}
 	if h.Busy != "" || len(h.Waits) > 0 || h.Next > now { // else the group inherits nothing
-		covered, err := s.coverGroup(ctx, h, g)
+		covered, err := s.coverGroup(ctx, h, g, was)
 		if err != nil {
 			return false, err
 		}
@@ -219,28 +220,31 @@ func (s *Store) writeBinding(ctx context.Context, h, g *versioned, now int64) (b
 }
 
 // coverGroup makes each lease that covers h, after expire, cover g, too. It reports false if g is
-// frozen.
-func (s *Store) coverGroup(ctx context.Context, h, g *versioned) (bool, error) {
-	refs := slices.Clone(h.Waits)
-	if h.Busy != "" {
-		refs = append(refs, ref{h.key, h.Token})
-	}
+// frozen, or if another process changed h: it may have bound the host to another group.
+func (s *Store) coverGroup(ctx context.Context, h, g *versioned, was record) (bool, error) {
 	if g == h {
 		return true, nil
 	}
+	refs := slices.Clone(h.Waits)
 	for _, r := range refs {
 		if r.Key == g.key {
 			continue
 		}
-		held, err := s.update(ctx, r.Key, func(c *record) bool {
+		if _, err := s.update(ctx, r.Key, func(c *record) bool {
 			return c.Token == r.Token && c.Busy != "" && addTo(&c.Covers, g.key)
-		})
-		if err != nil {
+		}); err != nil {
 			return false, err
 		}
-		if r.Key == h.key {
-			*h = versioned{key: h.key, raw: held.raw, record: withBinding(held.record, h.record)}
+	}
+	if h.Busy != "" {
+		refs = append(refs, ref{h.key, h.Token})
+		own := versioned{key: h.key, raw: h.raw, record: withBinding(h.record, was)}
+		if addTo(&own.Covers, g.key) {
+			if ok, err := s.write(ctx, &own, own.Row); !ok || err != nil {
+				return false, err
+			}
 		}
+		*h = versioned{key: h.key, raw: own.raw, record: withBinding(own.record, h.record)}
 	}
 	after, err := s.update(ctx, g.key, func(c *record) bool {
 		return c.Frozen == 0 && cover(c, g.key, refs, h.Next)

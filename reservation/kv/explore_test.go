@@ -43,7 +43,14 @@ type scenario struct {
 	ticks   []int64 // how far time jumps, one jump after the other
 	hosts   []string
 	crashes string // actors that may crash; "": any
-	blind   bool   // the KV swaps without comparing, and the walk has to find the fault
+	atOnce  string // the actor whose calls nothing interrupts, once it has made the first
+
+	// end checks an end, where hosts are those that were served there; nil: each host must be.
+	end func(s *state, served map[string]bool) (fault string)
+
+	// The walk has to find the fault of each of these.
+	blind bool                            // the KV swaps without comparing
+	lost  func(actor string, c call) bool // a swap is acknowledged and not made
 }
 
 // call is a call of the KV.
@@ -203,9 +210,12 @@ type state struct {
 	at      []*point // of each actor; nil: it is done, or has crashed
 	crashed bool     // an actor has crashed
 	grants  []grant
+	noted   []string // by actors, for the check of the end
 	faults  []string
 	path    []int // the moves that led here
 }
+
+func (s *state) note(text string) { s.noted = append(slices.Clone(s.noted), text) }
 
 // given checks a new lease against the live ones.
 func (s *state) given(by string, r reservation.Reservation) {
@@ -217,6 +227,16 @@ func (s *state) given(by string, r reservation.Reservation) {
 		}
 	}
 	s.grants = append(slices.Clone(s.grants), grant{r, by})
+}
+
+// extended replaces a lease by the same one with another end.
+func (s *state) extended(r reservation.Reservation, end time.Time) {
+	s.grants = slices.Clone(s.grants)
+	for i, g := range s.grants {
+		if g.Reservation == r {
+			s.grants[i].LeaseEnd = end
+		}
+	}
 }
 
 // returned removes a lease from the live ones. The actor calls it before the release, because it
@@ -267,7 +287,7 @@ func (s *state) moves(sc scenario) (moves []int) {
 }
 
 // move returns the state after a move.
-func (s state) move(m int) state {
+func (s state) move(m int, sc scenario) state {
 	s.path = append(slices.Clone(s.path), m)
 	if m == 2*len(s.at) {
 		s.now += s.ticks[0]
@@ -281,10 +301,16 @@ func (s state) move(m int) state {
 		s.at[i], s.crashed = nil, true
 		return s
 	}
-	var a answer
-	a, s.mem = p.call.of(s.mem)
-	s.stand(i, p.after(a, s.now))
-	return s
+	for {
+		a, after := p.call.of(s.mem)
+		if sc.lost == nil || !sc.lost(p.actor.name, p.call) {
+			s.mem = after
+		}
+		s.stand(i, p.after(a, s.now))
+		if p = s.at[i]; p == nil || p.actor.name != sc.atOnce {
+			return s
+		}
+	}
 }
 
 // hash is of everything that the future of the walk depends on.
@@ -297,6 +323,10 @@ func (s *state) hash() [2]uint64 {
 	for _, g := range s.grants {
 		h.WriteString(g.by)
 		number(g.Token)
+		number(uint64(g.LeaseEnd.UnixMilli()))
+	}
+	for _, text := range s.noted {
+		h.WriteString(text)
 	}
 	for _, p := range s.at {
 		if p == nil {
@@ -345,7 +375,12 @@ func (s *state) checkEnd(sc scenario) {
 			s.faults = append(s.faults, fmt.Sprintf("the last sweep: %v", err))
 		}
 	}
-	if len(served) != len(sc.hosts) {
+	switch {
+	case sc.end != nil:
+		if fault := sc.end(s, served); fault != "" {
+			s.faults = append(s.faults, fault)
+		}
+	case len(served) != len(sc.hosts):
 		s.faults = append(s.faults, fmt.Sprintf("only %v of %v are ever served again", served, sc.hosts))
 	}
 }
@@ -371,7 +406,7 @@ func (sc scenario) explore(t *testing.T) (states, ends int, fault string) {
 			s.checkEnd(sc)
 		}
 		for _, m := range moves {
-			next := s.move(m)
+			next := s.move(m, sc)
 			s.faults = append(s.faults, next.faults...)
 			if h := next.hash(); !seen[h] {
 				seen[h] = true
