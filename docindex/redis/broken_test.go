@@ -46,7 +46,7 @@ var brokenKeys = map[string]struct {
 	"k": {costs: costsShard}, "kn": {}, "k:C": {costs: costsShard, lost: true}, "k:C:d": {}, "k:C:q": {},
 	"k:C:o": {}, "kc": {}, "kt": {},
 	"x": {costs: costsShard}, "ke": {}, "kf": {}, "f:xNAME": {}, "f:fNAME": {}, "v:DAEMON": {},
-	"j:DAEMON": {}, "z:DAEMON": {}, "pages:CRAWL": {},
+	"j:DAEMON": {}, "z:DAEMON": {}, "pages:CRAWL": {}, "places:CRAWL": {},
 	"broken": {},
 }
 
@@ -197,7 +197,7 @@ func (b *brokenBench) rest() {
 	s.Settings(ctx, func(*docindex.Setting) bool { return true })
 	s.Count(ctx, &docindex.Scope{Crawl: []byte("crawl")})
 	s.TakePages(ctx, "crawl", []string{""}, 10, 0)
-	s.CountPages(ctx, "crawl", 0, nil)
+	s.CountPages(ctx, "crawl", "", 0, nil)
 	s.everywhere(ctx, inboxScript)
 	s.one(ctx, shardOf("bad.test"), seeScript, endRefused, nameOfCrawl(crawl), decimal(b.rounds),
 		endFinished, nameOfCrawl(crawl), "1")
@@ -216,7 +216,7 @@ func (b *brokenBench) name(what string, shard int) string {
 
 func (b *brokenBench) key(kind string) string {
 	base := b.s.bases[shardOf("bad.test")] + ":"
-	if kind == "pages:CRAWL" {
+	if kind == "pages:CRAWL" || kind == "places:CRAWL" {
 		base = b.s.bases[shardOf("crawl")] + ":"
 	}
 	name := "4:3:linkappcrawl"

@@ -3,7 +3,6 @@ package scoped
 import (
 	"encoding/json"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"urlserver/docindex"
@@ -57,13 +56,7 @@ type crawl struct {
 // tally counts documents of a crawl.
 type tally struct {
 	refused [scope.RuleCount]atomic.Uint64 // by rule: not taken, or ended
-
-	mu      sync.Mutex       // guards all below; held for memory work only
-	counted bool             // taken is known
-	taken   int64            // documents of the crawl, and places that puts have reserved
-	domains map[string]int64 // likewise by registered domain; nil: not known
-	stale   bool             // what a shared store has counted is to be forgotten
-	full    bool             // a shared store said last that the crawl is, and no domain
+	stale   atomic.Bool                    // the documents are to be counted anew before places are taken
 }
 
 // newCrawlLocked returns a crawl from its kept settings. What cannot be read, because a later

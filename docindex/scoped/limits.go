@@ -4,266 +4,220 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"urlserver/docindex"
 	"urlserver/internal/scope"
 	"urlserver/internal/weburl"
 )
 
-// place is a place among the documents of a crawl that a put has reserved.
-type place struct {
-	c      *crawl // nil: the crawl has any number of documents
-	id     string // of the crawl
-	domain string // "": its domain has any number of documents
-}
+const (
+	placesBatch = 1000 // URLs that take places together
 
-// putLimited stores URLs of which some belong to crawls with a limited number of documents. It
-// reserves a place for each of those. A place whose URL turns out to be known is free again, so the
-// URLs that found none try once more, until no place becomes free.
+	firstPlacesLook   = 2 * time.Millisecond // between two looks for a place while others put
+	longestPlacesLook = 500 * time.Millisecond
+	placesWait        = time.Minute // how long a put looks; places of a daemon that died are free before
+
+	settlePlaces = 5 * time.Second // how long settling places may take when the put's caller is gone
+)
+
+// putLimited stores URLs of which some belong to crawls with a limited number of documents.
 func (b *batch) putLimited(ctx context.Context, p *docindex.Puts, which []int) error {
-	for len(which) > 0 {
-		granted, places, waiting, err := b.reserve(ctx, p, which)
-		if err != nil {
+	for some := range slices.Chunk(which, placesBatch) {
+		if err := b.putPlaced(ctx, p, some); err != nil {
 			return err
 		}
-		err = b.putSome(ctx, p, granted)
-		var free []place
-		for j, i := range granted {
-			switch at := places[j]; {
-			case at.c == nil || b.p.Verdict(i) == docindex.New:
-			case b.s.pages != nil && b.p.Verdict(i) == docindex.Unsettled: // it may be stored
-				at.c.tally.recount()
-			default:
-				free = append(free, at)
-			}
-		}
-		if err := errors.Join(err, b.s.free(ctx, free)); err != nil {
-			return err
-		}
-		if len(free) == 0 {
-			return b.full(ctx, p, waiting)
-		}
-		which = waiting
 	}
 	return nil
 }
 
+// putPlaced takes a place for each URL of a crawl with a limited number of documents, and stores the
+// URLs that found one. A place whose URL turns out to be known is free again. So a URL that finds all
+// places taken, some of them for URLs that are being put, tries again when these are stored.
+func (b *batch) putPlaced(ctx context.Context, p *docindex.Puts, which []int) error {
+	began, pause := time.Now(), firstPlacesLook
+	for {
+		r, err := b.reserve(ctx, p, which)
+		err = errors.Join(err, b.putSome(ctx, p, r.granted))
+		if err = errors.Join(err, b.settle(ctx, r.takes)); err == nil {
+			err = b.full(ctx, p, r.full)
+		}
+		if err != nil || len(r.busy) == 0 {
+			return err
+		}
+		if which = r.busy; len(r.granted) > 0 {
+			pause = firstPlacesLook
+			continue
+		}
+		if time.Since(began) > placesWait {
+			return fmt.Errorf("put: other puts have the last places of a crawl and do not end, or its documents "+
+				"cannot be counted: %w", docindex.ErrUnavailable)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, longestPlacesLook)
+	}
+}
+
 // full deals with URLs that found no place: those that are known are stored, which changes no count.
-func (b *batch) full(ctx context.Context, p *docindex.Puts, which []int) error {
+func (b *batch) full(ctx context.Context, p *docindex.Puts, which []unplaced) error {
 	var known []int
-	for _, i := range which {
-		put, host := p.At(i)
+	for _, u := range which {
+		put, host := p.At(u.i)
 		is, err := b.isKnown(ctx, &put, host)
-		switch c := b.crawl(put.Crawl); {
+		switch {
 		case err != nil:
 			return err
 		case is:
-			known = append(known, i)
+			known = append(known, u.i)
 		default:
-			b.outside(i, c, c.fullRule())
+			b.outside(u.i, u.c, u.rule)
 		}
 	}
 	return b.putSome(ctx, p, known)
 }
 
-// reserve reserves places for URLs, in their order. waiting are those that found none.
-func (b *batch) reserve(ctx context.Context, p *docindex.Puts, which []int) (
-	granted []int, places []place, waiting []int, err error,
-) {
-	all := make([]place, len(which))
-	for j, i := range which {
+// reserved is what reserve did with URLs.
+type reserved struct {
+	takes   []take
+	granted []int // they have places, or need none
+	full    []unplaced
+	busy    []int // they may find places when other puts end
+}
+
+// take is places of one crawl.
+type take struct {
+	c         *crawl
+	crawl, id string
+	which     []int    // URLs
+	domains   []string // of these
+}
+
+// unplaced is a URL that finds no place.
+type unplaced struct {
+	i    int
+	c    *crawl
+	rule scope.Rule
+}
+
+// reserve takes places for URLs. After an error what it has taken is settled, too.
+func (b *batch) reserve(ctx context.Context, p *docindex.Puts, which []int) (r reserved, err error) {
+	var crawls []take // id is not set
+	of := map[string]int{}
+	for _, i := range which {
 		put, host := p.At(i)
-		if c := b.crawl(put.Crawl); c.limited() && put.Due != docindex.Never {
-			all[j] = place{c: c, id: idOf(put.Crawl)}
-			if c.Scope.MaxPagesDomain > 0 {
-				all[j].domain = weburl.Domain(string(host))
-			}
-		}
-	}
-	got, err := b.s.take(ctx, all)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	for j, i := range which {
-		if got[j] {
-			granted, places = append(granted, i), append(places, all[j])
-		} else {
-			waiting = append(waiting, i)
-		}
-	}
-	return granted, places, waiting, nil
-}
-
-// take takes places, as far as there are some. After an error it has taken none.
-func (s *Store) take(ctx context.Context, places []place) (got []bool, err error) {
-	got = make([]bool, len(places))
-	var mine []place
-	if s.pages != nil {
-		mine, err = s.takeShared(ctx, places, got)
-	} else {
-		for j, at := range places {
-			if at.c != nil && err == nil {
-				err = s.count(ctx, at.id, at.c)
-			}
-			if got[j] = at.c == nil || err == nil && at.take(); got[j] {
-				mine = append(mine, at)
-			}
-		}
-	}
-	if err != nil {
-		return nil, errors.Join(err, s.free(ctx, mine))
-	}
-	return got, nil
-}
-
-// takeShared takes places from a store that counts for several daemons. It returns those that it has
-// taken, and sets got of these and of those without a limit.
-func (s *Store) takeShared(ctx context.Context, places []place, got []bool) (mine []place, err error) {
-	for id, which := range byCrawl(places) {
-		if id == "" {
-			for _, j := range which {
-				got[j] = true
-			}
+		c := b.crawl(put.Crawl)
+		if !c.limited() || put.Due == docindex.Never {
+			r.granted = append(r.granted, i)
 			continue
 		}
-		limits, err := s.takePages(ctx, places, which)
-		if err != nil {
-			return mine, fmt.Errorf("places in crawl %.100q: %w", id, err)
+		id := idOf(put.Crawl)
+		n, found := of[id]
+		if !found {
+			n = len(crawls)
+			of[id], crawls = n, append(crawls, take{c: c, crawl: id})
 		}
-		full := false
-		for n, j := range which {
-			if got[j] = limits[n] == docindex.Placed; got[j] {
-				mine = append(mine, places[j])
-			}
-			full = full || limits[n] == docindex.CrawlFull
-		}
-		t := places[which[0]].c.tally
-		t.mu.Lock()
-		t.full = full
-		t.mu.Unlock()
+		crawls[n].which = append(crawls[n].which, i)
+		crawls[n].domains = append(crawls[n].domains, weburl.Domain(string(host)))
 	}
-	return mine, nil
-}
-
-// byCrawl returns the indexes of places by the IDs of their crawls; "": those without a limit.
-func byCrawl(places []place) map[string][]int {
-	of := map[string][]int{}
-	for j, at := range places {
-		of[at.id] = append(of[at.id], j)
-	}
-	return of
-}
-
-// takePages takes places of one crawl. It counts the documents first if need be.
-func (s *Store) takePages(ctx context.Context, places []place, which []int) ([]docindex.PageLimit, error) {
-	c, id := places[which[0]].c, places[which[0]].id
-	if c.tally.takeStale() {
-		if err := s.pages.ForgetPages(ctx, id); err != nil {
-			c.tally.recount()
-			return nil, err
+	for _, t := range crawls {
+		if err = b.reserveOf(ctx, &t, &r); err != nil {
+			return reserved{takes: r.takes}, fmt.Errorf("places in crawl %.100q: %w", t.crawl, err)
 		}
 	}
-	domains := domainsOf(places, which)
-	for range 3 { // others may forget them between
-		limits, counted, err := s.pages.TakePages(ctx, id, domains, c.Scope.MaxPages, c.Scope.MaxPagesDomain)
-		if err != nil || counted {
-			return limits, err
-		}
-		all, ofDomains, err := s.countAll(ctx, id, c)
-		if err == nil {
-			err = s.pages.CountPages(ctx, id, all, ofDomains)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return nil, errors.New("its documents cannot be counted")
+	slices.Sort(r.granted)
+	slices.Sort(r.busy)
+	return r, nil
 }
 
-func domainsOf(places []place, which []int) (domains []string) {
-	for _, j := range which {
-		domains = append(domains, places[j].domain)
-	}
-	return domains
-}
-
-// free frees places.
-func (s *Store) free(ctx context.Context, places []place) (err error) {
-	if s.pages == nil {
-		for _, at := range places {
-			at.free()
-		}
-		return nil
-	}
-	for id, which := range byCrawl(places) {
-		if id != "" {
-			err = errors.Join(err, s.pages.FreePages(ctx, id, domainsOf(places, which)))
-		}
-	}
-	return err
-}
-
-// take takes the place, if the crawl and the domain have one.
-func (p place) take() bool {
-	t, s := p.c.tally, &p.c.Scope
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if s.MaxPages > 0 && t.taken >= s.MaxPages && !faulty(faultPages) ||
-		p.domain != "" && t.domains[p.domain] >= s.MaxPagesDomain && !faulty(faultPerDomain) {
-		return false
-	}
-	t.taken++
-	if p.domain != "" && t.domains != nil {
-		t.domains[p.domain]++
-	}
-	return true
-}
-
-func (p place) free() {
-	if p.c == nil {
-		return
-	}
-	t := p.c.tally
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.taken--
-	if p.domain != "" && t.domains != nil {
-		t.domains[p.domain]--
-	}
-}
-
-// fullRule returns the rule by which a URL finds no place.
-func (c *crawl) fullRule() scope.Rule {
-	c.tally.mu.Lock()
-	defer c.tally.mu.Unlock()
-	if c.Scope.MaxPages > 0 && (c.tally.taken >= c.Scope.MaxPages || c.tally.full) {
-		return scope.Pages
-	}
-	return scope.PagesDomain
-}
-
-// count makes sure that the numbers of a crawl's documents are known.
-func (s *Store) count(ctx context.Context, id string, c *crawl) error {
-	t := c.tally
-	t.mu.Lock()
-	known := t.counted && (t.domains != nil || c.Scope.MaxPagesDomain == 0)
-	t.mu.Unlock()
-	if known {
-		return nil
-	}
-	all, domains, err := s.countAll(ctx, id, c)
+// reserveOf takes places of one crawl.
+func (b *batch) reserveOf(ctx context.Context, t *take, r *reserved) error {
+	got, err := b.s.takePages(ctx, t)
 	if err != nil {
 		return err
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.counted {
-		t.taken, t.counted = all, true
+	placed := take{crawl: t.crawl, id: got.ID}
+	for j, i := range t.which {
+		switch got.Limits[j] {
+		case docindex.Placed:
+			placed.which, placed.domains = append(placed.which, i), append(placed.domains, t.domains[j])
+		case docindex.PlacesBusy:
+			r.busy = append(r.busy, i)
+		case docindex.CrawlFull:
+			r.full = append(r.full, unplaced{i, t.c, scope.Pages})
+		case docindex.DomainFull:
+			r.full = append(r.full, unplaced{i, t.c, scope.PagesDomain})
+		}
 	}
-	if t.domains == nil {
-		t.domains = domains
+	if r.granted = append(r.granted, placed.which...); placed.id != "" {
+		r.takes = append(r.takes, placed)
 	}
 	return nil
+}
+
+// takePages takes places. It counts the documents of the crawl first if need be. If others make it count
+// again and again, places are busy.
+func (s *Store) takePages(ctx context.Context, t *take) (got docindex.PlacesTaken, err error) {
+	most, mostOfDomain := t.c.Scope.MaxPages, t.c.Scope.MaxPagesDomain
+	if faulty(faultPages) {
+		most = 0
+	}
+	if faulty(faultPerDomain) {
+		mostOfDomain = 0
+	}
+	if err := s.forgetStale(ctx, t.crawl, t.c); err != nil {
+		return got, err
+	}
+	for range 3 { // others may forget them between
+		got, err = s.pages.TakePages(ctx, t.crawl, t.domains, most, mostOfDomain)
+		if err != nil || !got.Uncounted {
+			return got, err
+		}
+		all, ofDomains, err := s.countAll(ctx, t.crawl, t.c)
+		if err == nil {
+			err = s.pages.CountPages(ctx, t.crawl, got.Epoch, all, ofDomains)
+		}
+		if err != nil {
+			return got, err
+		}
+	}
+	return docindex.PlacesTaken{Limits: slices.Repeat([]docindex.PageLimit{docindex.PlacesBusy}, len(t.domains))}, nil
+}
+
+// settle says what became of places, also when the caller of the put is gone. What another daemon does
+// not hear ends by itself, in a while.
+func (b *batch) settle(ctx context.Context, takes []take) (err error) {
+	if len(takes) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settlePlaces)
+	defer cancel()
+	for _, t := range takes {
+		var free, stored []string
+		sure := true
+		for j, i := range t.which {
+			switch b.p.Verdict(i) {
+			case docindex.Unsettled: // it may be stored
+				sure = false
+			case docindex.New:
+				stored = append(stored, t.domains[j])
+			default:
+				free = append(free, t.domains[j])
+			}
+		}
+		if !sure {
+			if one := b.s.pages.ForgetPages(ctx, t.crawl); one != nil {
+				err = errors.Join(err, one)
+				continue
+			}
+		}
+		err = errors.Join(err, b.s.pages.SettlePages(ctx, t.crawl, t.id, free, stored))
+	}
+	return err
 }
 
 // countAll counts the documents of a crawl, and those of each domain if domains are limited. Then it
@@ -306,43 +260,32 @@ func (s *Store) countDomains(ctx context.Context, of docindex.Scope) (map[string
 	return domains, err
 }
 
-// recount forgets the numbers of a crawl's documents.
+// recount has the documents of a crawl be counted anew.
 func (s *Store) recount(crawl []byte) {
 	if c := s.find(crawl); c != nil {
-		c.tally.recount()
+		c.tally.stale.Store(true)
 	}
 }
 
-// recountAll forgets the numbers of all crawls' documents.
+// recountAll is recount of all crawls.
 func (s *Store) recountAll() {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for _, c := range s.crawls {
 		if c.limited() {
-			c.tally.recount()
+			c.tally.stale.Store(true)
 		}
 	}
 }
 
-func (t *tally) forget() {
-	t.mu.Lock()
-	t.counted, t.domains = false, nil
-	t.mu.Unlock()
-}
-
-// recount is forget, and what a shared store has counted is to be forgotten, too.
-func (t *tally) recount() {
-	t.forget()
-	t.mu.Lock()
-	t.stale = true
-	t.mu.Unlock()
-}
-
-// takeStale reports whether what a shared store has counted is to be forgotten, once.
-func (t *tally) takeStale() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	stale := t.stale
-	t.stale = false
-	return stale
+// forgetStale forgets the numbers of a crawl's documents if they are stale.
+func (s *Store) forgetStale(ctx context.Context, id string, c *crawl) error {
+	if !c.tally.stale.Swap(false) {
+		return nil
+	}
+	err := s.pages.ForgetPages(ctx, id)
+	if err != nil {
+		c.tally.stale.Store(true)
+	}
+	return err
 }

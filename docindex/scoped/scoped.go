@@ -24,7 +24,7 @@ type Store struct {
 	docindex.Store
 	names   *canonical.Rules     // what URLs are known by; nil: their own text
 	shared  bool                 // by several daemons
-	pages   docindex.PageCounter // counts for several daemons; nil: this one counts alone
+	pages   docindex.PageCounter // counts documents of crawls with a limited number of them
 	sites   *beliefs             // whether what hosts say as lastmod is believed
 	now     func() int64         // seconds since 1970
 	turn    chan struct{}        // a semaphore of one: who has it reads or writes settings
@@ -59,7 +59,10 @@ const (
 // parameters do not count for what URLs are known by.
 func New(store docindex.Store, rules ...canonical.Rule) *Store {
 	_, shared := store.(sharedStore)
-	pages, _ := store.(docindex.PageCounter)
+	pages, ok := store.(docindex.PageCounter)
+	if !ok {
+		pages = newPlaces()
+	}
 	s := &Store{
 		Store: store, names: canonical.New(rules, docindex.MaxUnique),
 		shared: shared, pages: pages, sites: newBeliefs(), now: func() int64 { return time.Now().Unix() },
@@ -152,8 +155,18 @@ func (s *Store) read(ctx context.Context) error {
 	if err != nil || version == s.version {
 		return err
 	}
-	first := s.version == 0
+	s.install(texts, s.version == 0)
 	s.version = version
+	for id := range texts {
+		if c := s.find([]byte(id)); s.shared && c != nil {
+			_ = s.forgetStale(ctx, id, c) // else the next put does
+		}
+	}
+	return nil
+}
+
+// install makes the settings of all crawls count. first: they were not known before.
+func (s *Store) install(texts map[string]string, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id := range s.crawls {
@@ -164,7 +177,6 @@ func (s *Store) read(ctx context.Context) error {
 	for id, text := range texts {
 		s.installLocked(id, text, !first)
 	}
-	return nil
 }
 
 // installLocked makes settings count. With review, the documents of a crawl whose settings have
@@ -181,11 +193,12 @@ func (s *Store) installLocked(id, text string, review bool) {
 		return
 	}
 	c := s.newCrawlLocked(text)
+	changed := review
 	if old != nil {
 		c.tally, review = old.tally, review && (c.rules != old.rules || c.Stopped != old.Stopped)
-		if c.countsMore(old) {
-			c.tally.forget() // what was put meanwhile was not counted
-		}
+	}
+	if changed && c.countsMore(old) {
+		c.tally.stale.Store(true) // what was put meanwhile was not counted
 	}
 	s.crawls[id] = c
 	s.some.Store(true)

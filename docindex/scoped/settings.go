@@ -167,10 +167,10 @@ func (s *Store) change(ctx context.Context, id string, do func(*Settings) (remov
 	s.installLocked(id, string(text), true)
 	c := s.crawls[id]
 	s.mu.Unlock()
-	if s.pages != nil && (c == nil || c.countsMore(old)) {
+	if c == nil {
 		return s.pages.ForgetPages(ctx, id)
 	}
-	return nil
+	return s.forgetStale(ctx, id, c)
 }
 
 // textOf returns settings as they are kept, after a change.

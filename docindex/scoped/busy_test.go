@@ -1,0 +1,118 @@
+package scoped_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"urlserver/docindex"
+	"urlserver/docindex/memory"
+	"urlserver/docindex/redis"
+	"urlserver/docindex/scoped"
+	"urlserver/internal/testkit/redistest"
+)
+
+// gate is a store whose puts of some URL begin with a call of before.
+type gate struct {
+	docindex.Store
+	url    string
+	before func() error
+}
+
+func (g *gate) Put(ctx context.Context, p *docindex.Puts) (docindex.PutResult, error) {
+	for i := range p.Len() {
+		if put, _ := p.At(i); string(put.URL) == g.url {
+			if err := g.before(); err != nil {
+				return docindex.PutResult{}, err
+			}
+		}
+	}
+	return g.Store.Put(ctx, p)
+}
+
+// TestMaxPagesWaits puts a new URL while the last place is taken for a URL that turns out to be known:
+// it is not refused.
+func TestMaxPagesWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &gate{Store: memory.New(), url: "http://a.test/known", before: func() error { return nil }}
+		s := scoped.New(g)
+		put(t, s, of("c", "http://a.test/known")...)
+		set(t, s, "c", `{"max_pages":2,"max_pages_domain":2}`)
+		g.before = func() error { time.Sleep(10 * time.Second); return nil }
+		done := make(chan docindex.Verdict)
+		go func() {
+			v, _ := put(t, s, of("c", "http://a.test/known")...)
+			done <- v[0]
+		}()
+		synctest.Wait()
+		began := time.Now()
+		v, _ := put(t, s, of("c", "http://a.test/new", "http://b.test/new")...)
+		if v[0] != docindex.New || v[1] != docindex.Outside || time.Since(began) < 10*time.Second {
+			t.Errorf("after %v verdicts %v; want the first taken when the other put had ended", time.Since(began), v)
+		}
+		if v := <-done; v != docindex.Same {
+			t.Errorf("the known URL: %v", v)
+		}
+	})
+}
+
+// TestMaxPagesOfCancelledPut: places of a put whose caller leaves in the middle are free again at once,
+// for other daemons, too.
+func TestMaxPagesOfCancelledPut(t *testing.T) {
+	addr := redistest.Start(t).Addr()
+	daemon := func() *redis.Store {
+		s := redis.New(redis.Config{Addrs: []string{addr}, Lease: time.Minute, Janitor: time.Minute})
+		t.Cleanup(func() { s.Close() })
+		return s
+	}
+	within := daemon()
+	ctx, cancel := context.WithCancel(t.Context())
+	g := &gated{Store: within, gate: gate{Store: within, url: "http://a.test/1"}}
+	g.gate.before = func() error { cancel(); return ctx.Err() }
+	s := scoped.New(g)
+	set(t, s, "c", `{"max_pages":2}`)
+	var p docindex.Puts
+	for _, one := range of("c", "http://a.test/1", "http://a.test/2") {
+		if err := p.Add(one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Put(ctx, &p); !errors.Is(err, context.Canceled) {
+		t.Errorf("the put: %v; want %v", err, context.Canceled)
+	}
+	v, _ := put(t, scoped.New(daemon()), of("c", "http://b.test/1", "http://b.test/2", "http://b.test/3")...)
+	if v[0] != docindex.New || v[1] != docindex.New || v[2] != docindex.Outside {
+		t.Errorf("verdicts %v; want two places", v)
+	}
+}
+
+// TestMaxPagesOfDomainsLater limits domains while another daemon puts that has not heard of it.
+func TestMaxPagesOfDomainsLater(t *testing.T) {
+	addr := redistest.Start(t).Addr()
+	var stores []*scoped.Store
+	for range 2 {
+		s := redis.New(redis.Config{Addrs: []string{addr}, Lease: time.Minute, Janitor: time.Minute})
+		t.Cleanup(func() { s.Close() })
+		stores = append(stores, scoped.New(s))
+	}
+	set(t, stores[0], "c", `{"max_pages":100}`)
+	put(t, stores[1], of("c", "http://a.test/0")...)
+	set(t, stores[0], "c", `{"max_pages":100,"max_pages_domain":2}`)
+	put(t, stores[1], of("c", "http://a.test/1", "http://a.test/2", "http://a.test/3")...)
+	v, _ := put(t, stores[0], of("c", "http://a.test/4", "http://b.test/")...)
+	if v[0] != docindex.Outside || v[1] != docindex.New {
+		t.Errorf("verdicts %v; want no more of the domain, and one of another", v)
+	}
+}
+
+// gated is a store of several daemons behind a gate.
+type gated struct {
+	*redis.Store
+	gate gate
+}
+
+func (g *gated) Put(ctx context.Context, p *docindex.Puts) (docindex.PutResult, error) {
+	return g.gate.Put(ctx, p)
+}
