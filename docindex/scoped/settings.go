@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"urlserver/docindex"
+	"urlserver/docindex/internal/crawlstats"
 	"urlserver/internal/scope"
 )
 
@@ -204,7 +205,8 @@ func (s *Store) textOf(ctx context.Context, id string, old *crawl, to Settings) 
 }
 
 // ListCrawls is [docindex.CrawlLister.ListCrawls]. Crawls that have settings and belong to no
-// application in the list come last, by name.
+// application in the list come last, by name. Where one application alone has a crawl ID, the counts are
+// those of the ID: documents that belong to no application count, too.
 func (s *Store) ListCrawls(
 	ctx context.Context, text string, max int,
 ) (some []docindex.CrawlState, all int, err error) {
@@ -213,6 +215,9 @@ func (s *Store) ListCrawls(
 	}
 	if some, all, err = s.Store.ListCrawls(ctx, text, max); err != nil {
 		return some, all, err
+	}
+	if err := s.countIDs(ctx, some, text); err != nil {
+		return nil, 0, err
 	}
 	ids := slices.DeleteFunc(s.unsubmitted(text), func(id string) bool {
 		return slices.ContainsFunc(some, func(c docindex.CrawlState) bool { return c.Crawl == id })
@@ -230,6 +235,31 @@ func (s *Store) ListCrawls(
 			AtSlots: i.InTransit, Done: i.Completed, Stopped: i.Stopped, Why: docindex.Stopped})
 	}
 	return some, all, nil
+}
+
+// countIDs sets the counts of crawls to those of their IDs, except where several crawls have one ID,
+// or may have it that are not in the list because text is in other names of theirs.
+func (s *Store) countIDs(ctx context.Context, list []docindex.CrawlState, text string) error {
+	of := map[string]int{}
+	for i := range list {
+		of[list[i].Crawl]++
+	}
+	for i := range list {
+		c := &list[i]
+		if of[c.Crawl] > 1 || !strings.Contains(c.Crawl, text) {
+			continue
+		}
+		queues := queuesOf(c.Crawl)
+		n, err := s.Store.Count(ctx, &queues)
+		if err != nil {
+			return fmt.Errorf("count of crawl %.100q: %w", c.Crawl, err)
+		}
+		c.Scheduled = n.Scheduled
+		c.AtSlots = n.InTransit - min(c.AtClients, n.InTransit)
+		c.Done = n.Completed - min(c.Purged, n.Completed)
+	}
+	crawlstats.First(list, len(list))
+	return nil
 }
 
 // unsubmitted returns the crawl IDs that contain text and whose settings are not of crawl control.

@@ -1,0 +1,54 @@
+package scoped_test
+
+import (
+	"slices"
+	"testing"
+
+	"urlserver/docindex"
+	"urlserver/docindex/scoped"
+)
+
+// TestListCountsTheID lists a crawl ID with documents of an application and others.
+func TestListCountsTheID(t *testing.T) {
+	onStores(t, func(t *testing.T, s *scoped.Store) {
+		owned := func(app, crawl, url string) docindex.Put {
+			return docindex.Put{URL: []byte(url), Crawl: []byte(crawl),
+				Metadata: docindex.EncodeMetadata(map[string][]string{"appid": {app}})}
+		}
+		put(t, s, owned("app", "c", "http://a.test/1"), owned("app", "c", "http://b.test/1"))
+		put(t, s, of("c", "http://a.test/2", "http://b.test/2", "http://c.test/")...)
+		put(t, s, owned("app", "three", "http://d.test/1"), owned("app", "three", "http://d.test/2"),
+			owned("app", "three", "http://d.test/3"))
+		list := func(text string) []docindex.CrawlState {
+			t.Helper()
+			some, all, err := s.ListCrawls(t.Context(), text, 10)
+			if err != nil || all != len(some) {
+				t.Fatalf("%d of %d crawls, %v", len(some), all, err)
+			}
+			return some
+		}
+		one := func(app, crawl string, scheduled, atSlots, done uint64) docindex.CrawlState {
+			id := docindex.CrawlID{Spider: docindex.DefaultSpider, App: app, Crawl: crawl}
+			return docindex.CrawlState{CrawlID: id, Scheduled: scheduled, AtSlots: atSlots, Done: done}
+		}
+		if got, want := list(""), []docindex.CrawlState{
+			one("app", "c", 5, 0, 0), one("app", "three", 3, 0, 0),
+		}; !slices.Equal(got, want) {
+			t.Errorf("the list is %+v; want %+v", got, want)
+		}
+		if got, want := list("app")[1], one("app", "c", 2, 0, 0); got != want {
+			t.Errorf("by the application's name it is %+v; want %+v", got, want)
+		}
+		urls, _ := take(t, s)
+		if got := list("c"); len(got) != 1 || got[0].Scheduled+got[0].AtSlots != 5 || len(urls) == 0 ||
+			got[0].AtSlots == 0 {
+			t.Errorf("after %d went to the slots the list is %+v; want five open documents", len(urls), got)
+		}
+		put(t, s, owned("other", "c", "http://a.test/3"))
+		for _, c := range list("c") {
+			if n := map[string]uint64{"app": 2, "other": 1}[c.App]; c.Scheduled+c.AtSlots != n {
+				t.Errorf("of two applications: %+v; want %d open documents", c, n)
+			}
+		}
+	})
+}
