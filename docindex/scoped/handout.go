@@ -29,7 +29,7 @@ func (s *Store) Lease(ctx context.Context, max int, reject []string, lease time.
 	err := s.Store.Lease(ctx, max, reject, lease, &all)
 	s.pass(ctx, &all, b, func(c docindex.Candidate) { ended.Add(outcomeOf(c)) })
 	if ended.Len() > 0 && err == nil {
-		err = s.Store.Outcomes(ctx, &ended) // else they are handed out again when the lease is over
+		err = s.complete(ctx, &ended) // else they are handed out again when the lease is over
 	}
 	return err
 }
@@ -50,8 +50,7 @@ func (s *Store) pass(ctx context.Context, all, b *docindex.Batch, end func(docin
 	for i := range all.Len() {
 		c := all.At(i)
 		if of := s.find(c.Crawl); of.rechecked(now) {
-			if kind, rule, ends := of.ends(c.URL, docindex.HostOf(c.URL), s.depth(ctx, of, c.DocID), now); ends {
-				of.tally.refused[rule].Add(1)
+			if kind, _, ends := of.ends(c.URL, docindex.HostOf(c.URL), s.depth(ctx, of, c.DocID), now); ends {
 				c.Kind = kind
 				end(c)
 				continue
@@ -103,7 +102,7 @@ func (s *Store) Serve(ctx context.Context, r docindex.Request, give func(*docind
 		return give(&out)
 	})
 	if ended.Len() > 0 {
-		err = joined(err, s.Store.Outcomes(ctx, &ended))
+		err = joined(err, s.complete(ctx, &ended))
 	}
 	return err
 }
@@ -118,11 +117,10 @@ func (s *Store) served(ctx context.Context, p *docindex.Put) (o docindex.Outcome
 	if err != nil {
 		return o, false
 	}
-	kind, rule, ends := of.ends(p.URL, docindex.HostOf(p.URL), doc.Depth, now)
+	kind, _, ends := of.ends(p.URL, docindex.HostOf(p.URL), doc.Depth, now)
 	if !ends {
 		return o, false
 	}
-	of.tally.refused[rule].Add(1)
 	return outcomeOf(docindex.Candidate{DocID: doc.DocID, URL: p.URL, Crawl: p.Crawl, Kind: kind}), true
 }
 

@@ -4,16 +4,18 @@ import (
 	"context"
 
 	"urlserver/docindex"
+	"urlserver/internal/scope"
 )
 
-// complete reports outcomes to the store within. A document that ended as out_of_scope may be in scope again
-// when its outcome arrives. It is scheduled again then: the review of the wider scope found it in the
-// slots, and left it alone.
+// complete reports outcomes to the store within. It counts the documents that end as out_of_scope, each
+// once. A document that ended as out_of_scope may be in scope again when its outcome arrives. It is
+// scheduled again then: the review of the wider scope found it in the slots, and left it alone.
 func (s *Store) complete(ctx context.Context, o *docindex.Outcomes) error {
 	if !s.some.Load() || !hasOutOfScope(o) {
 		return s.Store.Outcomes(ctx, o)
 	}
 	var ends, back docindex.Outcomes
+	var refusals []refusal
 	crawls := map[string]*crawl{} // that decided
 	for i := range o.Len() {
 		out := o.At(i)
@@ -21,13 +23,16 @@ func (s *Store) complete(ctx context.Context, o *docindex.Outcomes) error {
 			ends.Add(out)
 			continue
 		}
-		id, depth := s.crawlAndDepth(ctx, &out)
-		c := s.find(id)
-		crawls[idOf(id)] = c
-		if s.refuses(c, &out, depth) || faulty(faultLate) {
-			ends.Add(out)
-		} else {
+		doc := s.documentOf(ctx, &out)
+		c := s.find(doc.Crawl)
+		crawls[idOf(doc.Crawl)] = c
+		rule, refused := s.refuses(c, &out, doc.Depth)
+		if !refused && !faulty(faultLate) {
 			back.Add(out)
+			continue
+		}
+		if ends.Add(out); refused && doc.State != docindex.Completed && s.counts(out.DocID) {
+			refusals = append(refusals, refusal{c, rule})
 		}
 	}
 	if back.Len() > 0 {
@@ -38,8 +43,34 @@ func (s *Store) complete(ctx context.Context, o *docindex.Outcomes) error {
 	if err := s.Store.Outcomes(ctx, &ends); err != nil {
 		return err
 	}
+	countRefusals(refusals)
 	s.reviewChanged(crawls)
 	return nil
+}
+
+// refusal is a document that ended because of the scope of its crawl.
+type refusal struct {
+	c    *crawl
+	rule scope.Rule
+}
+
+func countRefusals(all []refusal) {
+	for _, r := range all {
+		r.c.tally.refused[r.rule].Add(1)
+	}
+}
+
+// counts reports whether a document that ends is to be counted. A document that is handed out while
+// a review looks at it ends twice.
+func (s *Store) counts(id []byte) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ends == nil {
+		return true
+	}
+	_, already := s.ends[string(id)]
+	s.ends[string(id)] = struct{}{}
+	return !already
 }
 
 func hasOutOfScope(o *docindex.Outcomes) bool {
@@ -51,23 +82,24 @@ func hasOutOfScope(o *docindex.Outcomes) bool {
 	return false
 }
 
-// crawlAndDepth returns the crawl and the depth of a document that has ended. An outcome need not tell
+// documentOf returns the document of an outcome, as far as the store knows it. An outcome need not tell
 // its crawl.
-func (s *Store) crawlAndDepth(ctx context.Context, out *docindex.Outcome) (crawl []byte, depth uint16) {
+func (s *Store) documentOf(ctx context.Context, out *docindex.Outcome) docindex.Document {
 	doc, err := s.Store.Document(ctx, out.DocID)
 	if err != nil {
-		return out.Crawl, 0
+		doc = docindex.Document{}
+		doc.Crawl = out.Crawl
 	}
-	return doc.Crawl, doc.Depth
+	return doc
 }
 
-// refuses reports whether the present scope refuses a document.
-func (s *Store) refuses(c *crawl, out *docindex.Outcome, depth uint16) bool {
+// refuses returns the rule of the present scope that refuses a document.
+func (s *Store) refuses(c *crawl, out *docindex.Outcome, depth uint16) (rule scope.Rule, is bool) {
 	if c == nil {
-		return false
+		return scope.InScope, false
 	}
-	_, _, ends := c.ends(out.URL, docindex.HostOf(out.URL), depth, s.now())
-	return ends
+	_, rule, is = c.ends(out.URL, docindex.HostOf(out.URL), depth, s.now())
+	return rule, is
 }
 
 // reviewChanged lets Run review those of the crawls whose settings have changed since.

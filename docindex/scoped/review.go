@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"urlserver/docindex"
+	"urlserver/internal/scope"
 )
 
 const (
@@ -125,6 +126,7 @@ type reviewing struct {
 	s       *Store
 	c       *crawl
 	ended   docindex.Outcomes
+	rules   []scope.Rule // of ended
 	recalls docindex.Outcomes
 	again   docindex.Puts
 	err     error
@@ -136,6 +138,8 @@ func (s *Store) review(ctx context.Context, id string) error {
 		return nil
 	}
 	r := &reviewing{s: s, c: c}
+	s.setEnds(map[string]struct{}{})
+	defer s.setEnds(nil)
 	now := s.now()
 	err := s.Store.List(ctx, queuesOf(id), func(d *docindex.Document) bool {
 		r.look(d, now)
@@ -161,6 +165,13 @@ func (s *Store) review(ctx context.Context, id string) error {
 	return nil
 }
 
+// setEnds sets the documents that end while a review looks at them; nil: there is no review.
+func (s *Store) setEnds(to map[string]struct{}) {
+	s.mu.Lock()
+	s.ends = to
+	s.mu.Unlock()
+}
+
 // look decides what becomes of a stored document.
 func (r *reviewing) look(d *docindex.Document, now int64) {
 	host := docindex.HostOf(d.URL)
@@ -168,11 +179,12 @@ func (r *reviewing) look(d *docindex.Document, now int64) {
 	c := docindex.Candidate{DocID: d.DocID, URL: d.URL, Crawl: d.Crawl, Kind: kind}
 	switch {
 	case ends && d.State == docindex.Scheduled:
-		r.c.tally.refused[rule].Add(1)
 		r.ended.Add(outcomeOf(c))
+		r.rules = append(r.rules, rule)
 	case ends && d.State == docindex.InTransit:
 		if r.recalls.Add(outcomeOf(c)); faulty(faultTwice) {
 			r.ended.Add(outcomeOf(c))
+			r.rules = append(r.rules, scope.InScope)
 		}
 	case faulty(faultAgain):
 	case !ends && d.State == docindex.Completed && d.Last.Known && d.Last.Kind == docindex.OutOfScope:
@@ -185,9 +197,16 @@ func (r *reviewing) look(d *docindex.Document, now int64) {
 // flush does what was decided.
 func (r *reviewing) flush(ctx context.Context) error {
 	if r.ended.Len() > 0 {
+		var refusals []refusal
+		for i, rule := range r.rules {
+			if rule != scope.InScope && r.s.counts(r.ended.At(i).DocID) {
+				refusals = append(refusals, refusal{r.c, rule})
+			}
+		}
 		if err := r.s.Store.Outcomes(ctx, &r.ended); err != nil {
 			return err
 		}
+		countRefusals(refusals)
 	}
 	if r.again.Len() > 0 {
 		if _, err := r.s.Store.Put(ctx, &r.again); err != nil {
@@ -203,6 +222,7 @@ func (r *reviewing) flush(ctx context.Context) error {
 		}
 	}
 	r.ended.Reset()
+	r.rules = r.rules[:0]
 	r.recalls.Reset()
 	r.again.Reset()
 	return nil
