@@ -198,6 +198,64 @@ func (c *coldQueues) loadSome(crawl uint32, n int, until int64) (loaded int, err
 	return loaded, nil
 }
 
+// maxOverranLooks is how many rows one call of LoadOverran reads.
+const maxOverranLooks = 4000
+
+// LoadOverran is [queuesched.Cold.LoadOverran].
+func (c *coldQueues) LoadOverran(crawl uint32, n int, until int64) (loaded int) {
+	if c.db.failed != nil {
+		return 0
+	}
+	from := c.placeOf(crawl).overran
+	loaded, err := c.loadOverran(crawl, n, until)
+	if loaded == 0 && err == nil && from != (wakePlace{}) && c.placeOf(crawl).overran == (wakePlace{}) {
+		loaded, err = c.loadOverran(crawl, n, until) // it had begun behind the first
+	}
+	if err != nil {
+		c.db.fail(err)
+	}
+	return loaded
+}
+
+func (c *coldQueues) loadOverran(crawl uint32, n int, until int64) (loaded int, err error) {
+	now, place := c.table.now(), c.placeOf(crawl)
+	from := wakePlace{at: queuesched.MomentOf(now + 1)}
+	if from.before(place.overran) {
+		from = place.overran
+	}
+	it, err := c.db.NewIter(&pebble.IterOptions{LowerBound: wakeKey(nil, crawl, from),
+		UpperBound: wakeKey(nil, crawl, wakePlace{at: queuesched.MomentOf(until + 1)})})
+	if err != nil {
+		return 0, err
+	}
+	defer it.Close()
+	rows := queueRows{db: c.db}
+	defer rows.close()
+	ok := it.First()
+	for looks := maxOverranLooks; ok && looks > 0 && loaded < n; looks-- {
+		_, p, err := readWakeKey(it.Key())
+		if err != nil {
+			return loaded, err
+		}
+		if p.at.OfOverran() && c.table.byNumber(p.no) == 0 {
+			q, err := rows.read(numberKey(queueRow, p.no))
+			if err == nil && q != nil && q.wake == p.at {
+				_, err = c.loadRow(p.no, q, now)
+				loaded++
+			}
+			if err != nil {
+				return loaded, err
+			}
+		}
+		place.overran = wakePlace{p.at, p.no + 1}
+		ok = it.Next()
+	}
+	if !ok {
+		place.overran = wakePlace{}
+	}
+	return loaded, it.Error()
+}
+
 // queueRows reads rows of queues, of one kind: many of them in the order of their keys cost less than
 // readRow of each.
 type queueRows struct {

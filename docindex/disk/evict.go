@@ -104,8 +104,8 @@ func (e *evictor) placeToLeave(want int, now int64) (least wakePlace, some bool)
 func (c *coldQueues) writeRows(id uint32, at queuesched.Moment, now int64) queuesched.Moment {
 	q := c.table.at(id)
 	byRule := at > queuesched.MomentOf(max(q.due, now)) && at != queuesched.NoMoment
-	if byRule {
-		at = min(at, queuesched.MomentOf(max(q.due, now+maxWait)))
+	if most := max(q.due, now+maxWait); byRule && at.MS() > most {
+		at = queuesched.MomentOf(most)
 	}
 	if q.touched || q.dirtySince != 0 || q.wake != at {
 		n := c.sched.Persist(id).Scheduled

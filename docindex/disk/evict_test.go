@@ -36,6 +36,10 @@ func TestBudgetsWithLittleMemory(t *testing.T) {
 	runWithMemory(t, 1_000_000, "^TestBudgets$/(told|nobody|big|clients|few|fill|beside)")
 }
 
+// TestOverBudgetWithoutMemory: a crawl all of whose domains wait has its turns, though all its queues are
+// evicted and those of other domains are needed before them.
+func TestOverBudgetWithoutMemory(t *testing.T) { runWithMemory(t, 1, "^TestBudgets$/beside") }
+
 // runWithMemory runs tests of this package, in short form, with so much memory for queues, in bytes.
 func runWithMemory(t *testing.T, memory int, which string) {
 	if memoryOfTests() != 0 {

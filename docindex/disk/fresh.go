@@ -32,8 +32,9 @@ func (c *coldQueues) leaveFresh(id uint32) {
 
 // coldPlace says how far the cold queues of a crawl were loaded: rows before it are of queues in memory.
 type coldPlace struct {
-	wake  wakePlace
-	fresh uint32 // number of a queue
+	wake    wakePlace
+	fresh   uint32    // number of a queue
+	overran wakePlace // where LoadOverran goes on; it says nothing of rows before it
 }
 
 // waiting goes over the cold queues of a crawl that have something scheduled, in the order in which

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"testing"
+	"time"
 
 	"urlserver/docindex"
 )
@@ -348,6 +349,10 @@ func overBudgetBesideAnother(t *testing.T, open func(t *testing.T) docindex.Stor
 	s := open(t)
 	s.SetBudget(4)
 	n := map[string]float64{}
+	for i := range 200 { // these are in nobody's way
+		put(t, s, docindex.Put{URL: fmt.Appendf(nil, "http://later%d.example/", i), Crawl: []byte("over"),
+			Due: time.Now().Unix() + 300})
+	}
 	for i := range 60 {
 		for _, host := range []string{"h%d.a.example", "h%d.b.example"} {
 			url := fmt.Appendf(nil, "http://"+host+"/", i)

@@ -16,6 +16,9 @@ type Cold interface {
 	// LoadQueues loads up to n queues of a crawl that may be served until a time, those first that may
 	// be served for the longest time, and returns how many.
 	LoadQueues(crawl uint32, n int, until int64) int
+	// LoadOverran loads up to n queues of a crawl that are needed until a time by OfOverran moments, and
+	// returns how many. Each call goes on where the last one ended.
+	LoadOverran(crawl uint32, n int, until int64) int
 	// HasRoom reports whether there is memory for more queues.
 	HasRoom() bool
 	// Recheck loads cold queues that wait for something that a setting may have changed, and reports
@@ -36,6 +39,12 @@ func MomentOf(ms int64) Moment { return Moment(max(0, min(ms, Never>>momentBits)
 
 // MS returns the millisecond of a moment.
 func (m Moment) MS() int64 { return int64(m >> momentBits) }
+
+// OfOverran reports whether a queue is needed at a moment, and not before, because its domain overran
+// its budget.
+func (m Moment) OfOverran() bool { return m != NoMoment && m&ofOverran == ofOverran }
+
+const ofOverran = 1<<momentBits - 1
 
 // NoMoment is later than any other.
 const NoMoment = Moment(math.MaxInt64)
@@ -214,7 +223,7 @@ func (d *Scheduler) NeededAt(id uint32, now int64) (at Moment, ok bool) {
 		return 0, false
 	}
 	if at = d.waitsSince(q); d.overran(q) {
-		at = max(at, MomentOf(now+overranWait))
+		at = max(at, MomentOf(now+overranWait)|ofOverran)
 	}
 	return at, at < NoMoment
 }
@@ -283,7 +292,8 @@ func (c *crawl) hasNothing(consumer Consumer) bool {
 
 // LoadReady loads cold queues that may be served by now of the crawls that have nothing else for a
 // consumer, and reports whether it loaded some. all: of all crawls, since the consumer has found
-// nothing. Then nobody waits for domains that overran their budget to be needed again.
+// nothing. Then nobody waits for domains that overran their budget to be needed again, as in a crawl
+// that has nothing at all: it would have no turn beside others.
 func (d *Scheduler) LoadReady(consumer Consumer, all bool, now int64) bool {
 	if d.cold.of == nil {
 		return false
@@ -301,14 +311,16 @@ func (d *Scheduler) LoadReady(consumer Consumer, all bool, now int64) bool {
 }
 
 func (d *Scheduler) loadReady(crawl uint32, consumer Consumer, all bool, now int64) bool {
-	c, until := &d.crawls[crawl], now
-	if !all && !c.hasNothing(consumer) {
+	c, wake := &d.crawls[crawl], d.WakeOf(crawl).MS()
+	switch {
+	case !all && !c.hasNothing(consumer):
+		return false
+	case wake <= now:
+		return d.cold.of.LoadQueues(crawl, loadAtOnce, now) > 0
+	case c.overruns == nil || wake > now+overranWait || !all && c.rings[consumer].count > 0:
 		return false
 	}
-	if all && c.overruns != nil && d.WakeOf(crawl).MS() > now {
-		until += overranWait
-	}
-	return d.WakeOf(crawl).MS() <= until && d.cold.of.LoadQueues(crawl, loadAtOnce, until) > 0
+	return d.cold.of.LoadOverran(crawl, loadAtOnce, now+overranWait) > 0
 }
 
 // refill loads cold queues of the crawl that went last at a consumer if it has nothing else.
