@@ -25,5 +25,10 @@ type Note struct {
 	Text []byte
 }
 
+// RoundNotes begins the names of notes that tell how the domains of a crawl stand with their budgets; the
+// crawl's ID follows. A store of several daemons keeps these alone. A daemon that starts goes on as the one
+// stood that said it last.
+const RoundNotes = "crawl rounds "
+
 // MaxNote is the most bytes of a note's name, and of its text.
 const MaxNote = 64 << 10

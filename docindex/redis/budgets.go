@@ -65,6 +65,11 @@ func (b *budgets) ofLocked(crawl, name string) (*crawlShare, *domainShare) {
 	if b.domains >= max(b.sweepAt, sweepDomains) {
 		b.sweepLocked()
 	}
+	return b.addLocked(crawl, name)
+}
+
+// addLocked adds a domain of a crawl, with its first round.
+func (b *budgets) addLocked(crawl, name string) (*crawlShare, *domainShare) {
 	c := b.crawls[crawl]
 	if c == nil {
 		c = &crawlShare{domains: map[string]*domainShare{}}
@@ -115,7 +120,7 @@ func (b *budgets) set(pages uint32) {
 	if b.pages = pages; pages == 0 {
 		b.crawls, b.atSlots, b.domains, b.sweepAt = nil, nil, 0, 0
 	}
-	if pages == was {
+	if pages == was || was == 0 { // restored rounds go on
 		return
 	}
 	for _, c := range b.crawls {
@@ -186,6 +191,44 @@ func (b *budgets) round(crawl, domain string) (as queuesched.Overrun, since int6
 	d := c.domains[domain]
 	as = queuesched.Overrun{Crawl: crawl, Domain: domain, Round: d.over.Round, Left: c.left(d), Wait: d.over.Wait}
 	return as, d.over.Since, as.Round > 0 || as.Left > 0
+}
+
+// rounds returns the domains that stand otherwise than others.
+func (b *budgets) rounds() (all []docindex.Round) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for crawl, c := range b.crawls {
+		for name, d := range c.domains {
+			if left := c.left(d); d.over.Round > 0 || left > 0 {
+				all = append(all, docindex.Round{Crawl: crawl, Domain: name, Round: d.over.Round, Left: left,
+					Wait: d.over.Wait})
+			}
+		}
+	}
+	return all
+}
+
+// restore makes domains stand as rounds said, unless they overran their budgets since.
+func (b *budgets) restore(all []docindex.Round, now int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, r := range all {
+		var c *crawlShare
+		var d *domainShare
+		if c = b.crawls[r.Crawl]; c != nil {
+			d = c.domains[r.Domain]
+		}
+		if d == nil {
+			c, d = b.addLocked(r.Crawl, r.Domain)
+		}
+		if d.over.Round > 0 || d.over.Next > 0 {
+			continue
+		}
+		d.over = rounds.Overrun{Round: r.Round, Wait: max(1, r.Wait), Since: now}
+		if d.Begin(c.pages); r.Left > 0 {
+			d.over.Next = c.pages + min(r.Left, d.over.Wait)
+		}
+	}
 }
 
 // plan decides how many documents the slots are given of each queue that may be served, limit in

@@ -28,11 +28,11 @@ func (s *Store) SetHostRules(of func(host []byte) docindex.HostRule) { s.rules.S
 // SetBudget is [docindex.Hooks.SetBudget]. Each daemon counts what it hands out.
 func (s *Store) SetBudget(pages int) { s.budgets.set(uint32(max(0, min(pages, math.MaxUint32)))) }
 
-// Rounds is [docindex.Hooks.Rounds]. This store keeps no notes, so rounds begin anew with each daemon.
-func (s *Store) Rounds() []docindex.Round { return nil }
+// Rounds is [docindex.Hooks.Rounds], by what this daemon has handed out.
+func (s *Store) Rounds() []docindex.Round { return s.budgets.rounds() }
 
 // RestoreRounds is [docindex.Hooks.RestoreRounds].
-func (s *Store) RestoreRounds([]docindex.Round) {}
+func (s *Store) RestoreRounds(all []docindex.Round) { s.budgets.restore(all, s.nowMS()) }
 
 // barred reports whether a rule keeps a host's URLs from calls.
 func (s *Store) barred(host string) bool {

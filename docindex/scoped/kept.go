@@ -16,8 +16,8 @@ import (
 
 // Names of notes, each before a crawl ID.
 const (
-	refusedNotes = "crawl refused " // how many documents each rule refused
-	roundNotes   = "crawl rounds "  // domains over their budget, as JSON
+	refusedNotes = "crawl refused "    // how many documents each rule refused
+	roundNotes   = docindex.RoundNotes // domains over their budget, as JSON
 )
 
 const (

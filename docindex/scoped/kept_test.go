@@ -4,13 +4,16 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
 	"urlserver/docindex"
 	"urlserver/docindex/disk"
+	"urlserver/docindex/redis"
 	"urlserver/docindex/scoped"
 	"urlserver/internal/scope"
+	"urlserver/internal/testkit/redistest"
 )
 
 // life opens the store in a folder, does something with it, and ends it as the daemon does.
@@ -20,6 +23,12 @@ func life(t *testing.T, path string, do func(s *scoped.Store)) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	lifeOf(t, within, do)
+}
+
+// lifeOf does something with a store, and ends it.
+func lifeOf(t *testing.T, within closer, do func(s *scoped.Store)) {
+	t.Helper()
 	s := scoped.New(within)
 	s.SetBudget(10)
 	do(s)
@@ -29,6 +38,11 @@ func life(t *testing.T, path string, do func(s *scoped.Store)) {
 	if err := within.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+type closer interface {
+	docindex.Store
+	Close() error
 }
 
 // What the scope of a crawl has refused counts after a restart, until the crawl is deleted.
@@ -70,7 +84,19 @@ func TestCountsOutliveARestart(t *testing.T) {
 
 // A domain that is over its budget waits after a restart as long as it would have without it.
 func TestRoundsOutliveARestart(t *testing.T) {
-	path := t.TempDir()
+	t.Run("disk", func(t *testing.T) {
+		path := t.TempDir()
+		roundsOutlive(t, func(do func(*scoped.Store)) { life(t, path, do) })
+	})
+	t.Run("redis", func(t *testing.T) {
+		addr := redistest.Start(t).Addr()
+		roundsOutlive(t, func(do func(*scoped.Store)) {
+			lifeOf(t, redis.New(redis.Config{Addrs: []string{addr}, Lease: time.Minute, Janitor: time.Minute}), do)
+		})
+	})
+}
+
+func roundsOutlive(t *testing.T, life func(do func(*scoped.Store))) {
 	wait := func(s *scoped.Store) docindex.Wait {
 		t.Helper()
 		of, err := s.HostStatus(t.Context(), []byte("h99.a.example"))
@@ -96,7 +122,7 @@ func TestRoundsOutliveARestart(t *testing.T) {
 		return urls
 	}
 	var before docindex.Wait
-	life(t, path, func(s *scoped.Store) {
+	life(func(s *scoped.Store) {
 		var urls []string
 		for i := range 100 {
 			urls = append(urls, fmt.Sprintf("http://h%d.a.example/", i))
@@ -111,7 +137,7 @@ func TestRoundsOutliveARestart(t *testing.T) {
 			t.Fatalf("it waits: %+v; want over its budget", before)
 		}
 	})
-	life(t, path, func(s *scoped.Store) {
+	life(func(s *scoped.Store) {
 		if _, err := s.Crawl(t.Context(), "DEFAULT"); err != nil { // the first call
 			t.Fatal(err)
 		}
