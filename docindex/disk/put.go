@@ -137,6 +137,9 @@ func (s *Store) putLocked(
 func (s *Store) openLocked(a *prefetched, p *docindex.Put, host []byte, now int64) {
 	if a.queue != 0 {
 		if s.base.Sched.NoteHost(a.queue, host, now) {
+			if s.base.Sched.QueueTotal(a.queue).URLs[queuesched.InTransit] > 0 {
+				s.transits.setHost(a.queue, string(s.base.Sched.Key(a.queue)))
+			}
 			s.queues.rewriteRow(a.queue)
 		}
 		return

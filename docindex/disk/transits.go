@@ -42,6 +42,15 @@ func (x *transits) add(t transit) (id uint32) {
 	return id
 }
 
+// setHost sets the host of the transits of a queue, whose key was their host up to now.
+func (x *transits) setHost(queue uint32, host string) {
+	for id := uint32(1); id < x.bound(); id++ {
+		if t := x.at(id); t.queue == queue {
+			t.host = host
+		}
+	}
+}
+
 // remove removes a transit and returns it. last: it was the last one of its lease batch.
 func (x *transits) remove(id uint32) (t transit, last bool) {
 	t = *x.at(id)

@@ -21,6 +21,7 @@ var hostCases = []testCase{
 	{"hosts: what cannot be set", hostNot},
 	{"hosts: why not now", hostWhy},
 	{"hosts: counts", hostCounts},
+	{"hosts: a queue has several while a URL is out", hostBecomesMixed},
 	{"hosts: rules that bar", hostBarred},
 	{"hosts: rules that pace", hostPaced},
 }
@@ -52,6 +53,23 @@ func keyed(key string, texts ...string) (puts []docindex.Put) {
 		puts = append(puts, one)
 	}
 	return puts
+}
+
+// hostBecomesMixed puts a URL of another host into a queue of which a client has a URL. When that is
+// reported, its host is free.
+func hostBecomesMixed(t *testing.T, s docindex.Store) {
+	add(t, s, urls("http://a.test/1")...)
+	wantURLs(t, call(t, s, any), "http://a.test/1")
+	add(t, s, keyed("a.test", "http://b.test/1")...)
+	add(t, s, crawled("c", "http://a.test/2")...)
+	if got := texts(take(t, s, 9)); slices.Contains(got, "http://a.test/2") {
+		t.Errorf("slots have %q while a client has a URL of a.test", got)
+	}
+	ended(t, s, "http://a.test/1")
+	time.Sleep(10 * time.Second)
+	if got := texts(take(t, s, 9)); !slices.Contains(got, "http://a.test/2") {
+		t.Errorf("slots have %q when the client has reported its URL; want http://a.test/2", got)
+	}
 }
 
 func hostBlock(t *testing.T, s docindex.Store) {
