@@ -29,6 +29,17 @@ var addressCases = []testCase{
 	{"addresses: queues of several hosts", addressMixed},
 	{"addresses: one that goes to others before its URLs have left", addressGone},
 	{"addresses: one at which a turn ends before its URLs have left", addressTurnEnds},
+	{"addresses: a URL whose queue is deleted stays open", func(t *testing.T, s docindex.Store) {
+		addressForgotten(t, s, deleteAll)
+	}},
+	{"addresses: a URL that is purged stays open", func(t *testing.T, s docindex.Store) {
+		addressForgotten(t, s, purgeAll)
+	}},
+	{"addresses: a URL that is forgotten and reported closes its queue", func(t *testing.T, s docindex.Store) {
+		addressReported(t, s, deleteAll)
+		addressReported(t, s, purgeAll)
+	}},
+	{"addresses: a URL whose crawl is stopped stays open", addressStopped},
 	{"addresses: switched off", addressOff},
 }
 
@@ -472,6 +483,66 @@ func addressTurnEnds(t *testing.T, s docindex.Store) {
 	wantURLs(t, call(t, s, one), "http://a.test/1")
 	ended(t, s, "http://a.test/1")
 	wantNothingFor(t, s, 5*time.Second)
+}
+
+func deleteAll(t *testing.T, s docindex.Store) {
+	t.Helper()
+	if _, err := s.Delete(t.Context(), docindex.Scope{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func purgeAll(t *testing.T, s docindex.Store) {
+	t.Helper()
+	if _, err := s.Purge(t.Context(), docindex.Scope{}, time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// addressForgotten makes a store forget a URL that a client has. It counts at its address until its
+// lease ends.
+func addressForgotten(t *testing.T, s docindex.Store, forget func(*testing.T, docindex.Store)) {
+	withAddresses(t, s)
+	add(t, s, urls("http://a1.test/1")...)
+	wantURLs(t, call(t, s, one), "http://a1.test/1")
+	forget(t, s)
+	add(t, s, urls("http://a1.test/2", "http://a2.test/1")...)
+	wantNothingFor(t, s, 59*time.Second)
+	got := servedWithin(t, s, 5*time.Second, one)
+	ended(t, s, got...)
+	got = append(got, servedWithin(t, s, 5*time.Second, one)...)
+	slices.Sort(got)
+	wantURLs(t, got, "http://a1.test/2", "http://a2.test/1")
+}
+
+// addressReported is addressForgotten with two URLs, which the client reports. They count at their
+// address until both are.
+func addressReported(t *testing.T, s docindex.Store, forget func(*testing.T, docindex.Store)) {
+	withAddresses(t, s)
+	add(t, s, urls("http://a1.test/1", "http://a1.test/2")...)
+	two := one
+	two.PerQueue = 2
+	wantURLs(t, call(t, s, two), "http://a1.test/1", "http://a1.test/2")
+	forget(t, s)
+	add(t, s, urls("http://a2.test/1")...)
+	wantNothingFor(t, s, 10*time.Second)
+	ended(t, s, "http://a1.test/1")
+	wantNothingFor(t, s, 10*time.Second)
+	ended(t, s, "http://a1.test/2")
+	wantURLs(t, servedWithin(t, s, 3*time.Second, one), "http://a2.test/1")
+	ended(t, s, "http://a2.test/1")
+	deleteAll(t, s)
+}
+
+// addressStopped stops a crawl of which a client has a URL.
+func addressStopped(t *testing.T, s docindex.Store) {
+	withAddresses(t, s)
+	put(t, s, crawlPut("c", "http://a1.test/1", 1))
+	wantURLs(t, call(t, s, one), "http://a1.test/1")
+	stopCrawl(t, s, "c", nil)
+	add(t, s, urls("http://a2.test/1")...)
+	wantNothingFor(t, s, 59*time.Second)
+	wantURLs(t, servedWithin(t, s, 5*time.Second, one), "http://a2.test/1")
 }
 
 func addressOff(t *testing.T, s docindex.Store) {

@@ -1,6 +1,7 @@
 package indextest
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -23,6 +24,39 @@ var orphanCases = []testCase{
 			return s.Purge(t.Context(), docindex.Scope{}, time.Now().Add(time.Hour))
 		}, true)
 	}},
+	{"leased URLs of a queue with several hosts are purged", func(t *testing.T, s docindex.Store) {
+		add(t, s, keyed("k", "http://a.test/1", "http://b.test/1")...)
+		orphanedMixed(t, s, purgeAll, "http://a.test/1", "http://b.test/1")
+	}},
+	{"leased URLs of a queue with several hosts are deleted", func(t *testing.T, s docindex.Store) {
+		add(t, s, keyed("k", "http://a.test/1", "http://b.test/1")...)
+		orphanedMixed(t, s, deleteAll, "http://a.test/1", "http://b.test/1")
+	}},
+	{"a leased URL is purged whose queue has several hosts since", func(t *testing.T, s docindex.Store) {
+		add(t, s, urls("http://a.test/1")...)
+		orphanedMixed(t, s, purgeAll, "http://a.test/1")
+	}},
+	{"a leased URL is deleted whose queue has several hosts since", func(t *testing.T, s docindex.Store) {
+		add(t, s, urls("http://a.test/1")...)
+		orphanedMixed(t, s, deleteAll, "http://a.test/1")
+	}},
+}
+
+// orphanedMixed is orphaned with URLs of one queue, which has several hosts before it is forgotten.
+func orphanedMixed(t *testing.T, s docindex.Store, forget func(*testing.T, docindex.Store), leased ...string) {
+	wantURLs(t, call(t, s, any), leased...)
+	add(t, s, keyed("a.test", "http://c.test/1")...)
+	forget(t, s)
+	for _, url := range leased {
+		add(t, s, crawled("other", url)...)
+	}
+	wantNothingFor(t, s, 59*time.Second)
+	var got []string
+	for len(got) < len(leased) {
+		got = append(got, servedWithin(t, s, 5*time.Second, any)...)
+	}
+	slices.Sort(got)
+	wantURLs(t, got, leased...)
 }
 
 func deleteQueue(t *testing.T, s docindex.Store) (int, error) {

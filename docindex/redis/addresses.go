@@ -301,7 +301,7 @@ func (s *Store) closeQueues(ctx context.Context) error {
 	var args [shards][]string
 	var at [shards][]*pacedQueue
 	for _, q := range s.pace.toAsk(s.nowMS()) {
-		args[q.shard] = append(args[q.shard], q.id)
+		args[q.shard] = append(args[q.shard], q.id, string(q.host))
 		at[q.shard] = append(at[q.shard], q)
 	}
 	answers, err := s.unbroken(ctx, opsOf(outScript, args[:], nil))

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"urlserver/docindex"
@@ -167,6 +168,8 @@ func (s *Store) sendDeferred(ctx context.Context, answers []answer) {
 			case host == "":
 			case text(parts[0]) == "pause":
 				args[shard] = append(args[shard], "pause", text(parts[2]), text(parts[3]), host)
+			case strings.HasPrefix(text(parts[0]), "gone"):
+				args[shard] = append(args[shard], text(parts[0]), text(parts[2]), text(parts[3]), host)
 			case len(parts) == 5:
 				args[shard] = append(args[shard], text(parts[4]), text(parts[2]), text(parts[3]), host)
 			}

@@ -28,6 +28,9 @@ func (d *Scheduler) SetAddresses(of docindex.Addresses, now int64) {
 	switch {
 	case of == nil:
 		d.addresses = hostAddresses{}
+		for _, o := range d.hosts.orphans {
+			o.atAddress = nil
+		}
 		return
 	case d.addresses.of == nil:
 		d.addresses.table = addresses.New(now)
@@ -123,20 +126,31 @@ func (d *Scheduler) takeAddress(id uint32, now int64) bool {
 	return no == 0 || d.addresses.table.Take(no, now)
 }
 
-// returnAddress closes a queue at its address if clients have no URL of it.
+// returnAddress closes a queue at its address if clients have no URL of it, and no removed URL of its
+// host.
 func (d *Scheduler) returnAddress(id uint32) {
 	if no := d.addresses.number(id); no != 0 {
-		if q := d.queues.At(id); q.out[FrontierConsumer] == 0 && q.flags&serving == 0 {
+		q := d.queues.At(id)
+		if q.out[FrontierConsumer] == 0 && q.flags&serving == 0 && d.hosts.orphans[q.host] == nil {
 			d.addresses.table.Return(no)
 		}
 	}
 }
 
+// forgetAddress forgets where a queue is. If it is open, and clients have removed URLs of its host, it
+// stays open there until endOrphans.
 func (d *Scheduler) forgetAddress(id uint32, now int64) {
-	if no := d.addresses.number(id); no != 0 {
-		d.addresses.table.Forget(no, now)
-		d.addresses.queues[id].no = 0
+	no := d.addresses.number(id)
+	if no == 0 {
+		return
 	}
+	d.addresses.queues[id].no = 0
+	if o := d.hosts.orphans[d.queues.At(id).host]; o != nil && d.addresses.table.IsOpen(no) {
+		d.addresses.table.Withdraw(no)
+		o.atAddress = append(o.atAddress, no)
+		return
+	}
+	d.addresses.table.Forget(no, now)
 }
 
 // atAddress reports whether a queue has a place among those of its address, or waits for its address

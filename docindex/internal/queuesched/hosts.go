@@ -41,7 +41,8 @@ type hosts struct {
 	releaseAt   timeheap.Heap       // hosts to release then; a Duration is ms since 1970
 	slotGap     int64               // between two requests of the slots to a host, ms
 	overrides   map[uint32]hostOverride
-	orphans     map[uint32]map[uint64]struct{}      // by host: hashes of removed URLs that clients have
+	orphans     map[uint32]*hostOrphans             // by host
+	orphanEnds  timeheap.Heap                       // hosts with orphans by orphanedUntil; a Duration is ms since 1970
 	rules       func(host []byte) docindex.HostRule // nil: there are none
 	ruleEdition uint32                              // changes with the rules
 	backingOff  int                                 // hosts with a backoff
@@ -189,8 +190,8 @@ func (h *hosts) unlink(id, queue uint32, d *Scheduler, now int64) {
 // time is over.
 func (h *hosts) release(id uint32, now int64) {
 	one := h.list.At(id)
-	if one.queues != 0 || one.out != [consumers]uint32{} {
-		return
+	if one.queues != 0 || one.out != [consumers]uint32{} || h.orphans[id] != nil {
+		return // endOrphans calls it again
 	}
 	o := h.overrides[id]
 	if o.delay > 0 {
@@ -206,7 +207,6 @@ func (h *hosts) release(id uint32, now int64) {
 	}
 	h.releaseAt.Remove(id)
 	delete(h.overrides, id)
-	delete(h.orphans, id)
 	h.released(id)
 	h.byName.Remove(h.hash(h.names.Bytes(one.name, int(one.nameLen))), id)
 	h.names.Free(one.name, int(one.nameLen))

@@ -1,27 +1,35 @@
 package queuesched
 
-import "hash/maphash"
+import (
+	"hash/maphash"
+	"time"
+)
+
+// hostOrphans has the removed URLs of a host that clients have.
+type hostOrphans struct {
+	urls      map[uint64]struct{} // their hashes
+	atAddress []uint32            // dropped queues that are open at their address, by number in the table
+}
 
 // Orphan blocks the host of a URL that is being removed while a URL Frontier client has it: no
 // consumer is given anything of the host before the client's lease ends or the client reports the
-// URL. id and name are as for [Scheduler.CountOut]; CountBack still has to follow. url identifies
-// the URL.
+// URL, and the queue stays open at its address. id and name are as for [Scheduler.CountOut];
+// CountBack still has to follow. url identifies the URL.
 func (d *Scheduler) Orphan(id uint32, name, url []byte, until, now int64) {
 	no := d.hostOf(d.queues.At(id), name)
 	if no == 0 || until <= now {
 		return
 	}
-	h := d.hosts.at(no)
-	urls := d.hosts.orphans[no]
-	if urls == nil || h.orphanedUntil <= now {
-		urls = map[uint64]struct{}{}
-		if d.hosts.orphans == nil {
-			d.hosts.orphans = map[uint32]map[uint64]struct{}{}
+	h, o := d.hosts.at(no), d.hosts.orphans[no]
+	if o == nil {
+		if o = (&hostOrphans{urls: map[uint64]struct{}{}}); d.hosts.orphans == nil {
+			d.hosts.orphans = map[uint32]*hostOrphans{}
 		}
-		d.hosts.orphans[no] = urls
+		d.hosts.orphans[no] = o
 	}
-	urls[d.hosts.orphanHash(url)] = struct{}{}
+	o.urls[d.hosts.orphanHash(url)] = struct{}{}
 	h.orphanedUntil = max(h.orphanedUntil, until)
+	d.hosts.orphanEnds.Set(no, time.Duration(h.orphanedUntil))
 	d.refreshHost(no, now)
 }
 
@@ -31,15 +39,40 @@ func (d *Scheduler) HasOrphans() bool { return len(d.hosts.orphans) > 0 }
 // Reported records that a client has reported an orphan. name and url are as for Orphan.
 func (d *Scheduler) Reported(name, url []byte, now int64) {
 	no := d.hosts.find(name)
-	urls := d.hosts.orphans[no]
-	if no == 0 || urls == nil {
+	o := d.hosts.orphans[no]
+	if no == 0 || o == nil {
 		return
 	}
-	if delete(urls, d.hosts.orphanHash(url)); len(urls) > 0 {
-		return
+	if delete(o.urls, d.hosts.orphanHash(url)); len(o.urls) == 0 {
+		d.endOrphans(no, now)
 	}
+}
+
+// endDueOrphans ends the blocks of hosts whose orphans' leases have ended.
+func (d *Scheduler) endDueOrphans(now int64) {
+	for range maxAdvance {
+		no, at, ok := d.hosts.orphanEnds.Min()
+		if !ok || int64(at) > now {
+			return
+		}
+		d.endOrphans(no, now)
+	}
+}
+
+// endOrphans ends the block of a host, and closes its queues at their address: clients have none of
+// its removed URLs any more.
+func (d *Scheduler) endOrphans(no uint32, now int64) {
+	o := d.hosts.orphans[no]
 	delete(d.hosts.orphans, no)
-	d.hosts.at(no).orphanedUntil = 0
+	d.hosts.orphanEnds.Remove(no)
+	for _, at := range o.atAddress {
+		d.addresses.table.Forget(at, now)
+	}
+	h := d.hosts.at(no)
+	h.orphanedUntil = 0
+	for id := h.queues; id != 0; id = d.queues.At(id).hostNext {
+		d.returnAddress(id)
+	}
 	d.refreshHost(no, now)
 	d.hosts.release(no, now)
 }

@@ -86,6 +86,7 @@ func (d *Scheduler) chosenDelay(q *queue) int64 {
 // left.
 func (d *Scheduler) Advance(now int64) (more bool) {
 	d.cold.now = now
+	d.endDueOrphans(now)
 	d.hosts.releaseDue(now)
 	d.beginLookups(now)
 	for consumer := range d.wait {

@@ -339,18 +339,38 @@ do -- a script may have 200 locals
   end
 end
 
--- forgotten.keepHost keeps the host of a document that is being forgotten while a client has it: what the
--- client holds is the URL on the host, until its lease ends (till; false: no client has it). A host of another
--- shard is held so already. This is no script's first write, either.
-function forgotten.ref(h, url) return claimOf(CALLS, h.name, 'gone' .. redis.sha1hex(url)) end
+-- forgotten.lease notes until when a client has a document that is being forgotten (forgotten.till; false: no client has
+-- it), and whether its host was claimed. Its host is kept that long: what the client holds is the URL on the host, then.
+function forgotten.lease(q, hash, doc)
+  local till = doc[STATE] == TRANSIT and doc[DOOR] == CALLS and tonumber(call('ZSCORE', base .. ':l', q.id .. ':' .. hash) or 0)
+  forgotten.till, forgotten.claimed = till and till > now and till or false, doc[CLAIMED]
+end
 
-function forgotten.keepHost(q, doc, till)
-  if q.a or not till or tonumber(till) <= now then return end
+function forgotten.ref(h, sum) return claimOf(CALLS, h.name, 'gone' .. sum) end
+
+-- forgotten.keepHost keeps the host of the document, after forgotten.lease. leaveHost has one that was claimed kept. This is
+-- no script's first write, either.
+function forgotten.keepHost(q, doc)
+  if not forgotten.till or forgotten.claimed then return end
   local h = host(q.h)
-  local ref = forgotten.ref(h, doc[URL])
+  local ref = forgotten.ref(h, redis.sha1hex(doc[URL]))
   if call('ZSCORE', base .. ':l', ref) then return end
-  call('ZADD', base .. ':l', till, ref)
+  call('ZADD', base .. ':l', forgotten.till, ref)
   h.o[CALLS], h.e = h.o[CALLS] + 1, (h.e or 0) + 1
+  touchHost(h)
+  refreshHost(h)
+end
+
+-- forgotten.keepClaim makes the claim of a host that of a forgotten URL, which has a SHA-1 sum.
+function forgotten.keepClaim(h, sum, till, claim)
+  local ref = forgotten.ref(h, sum)
+  if not unhold('', claim) then return end
+  if call('ZSCORE', base .. ':l', ref) then
+    inHost(h, CALLS)
+    return
+  end
+  call('ZADD', base .. ':l', till, ref)
+  h.e = (h.e or 0) + 1
   touchHost(h)
   refreshHost(h)
 end
@@ -366,12 +386,15 @@ end
 
 function forgotten.reported(name, url)
   local h = host((string.gsub(name, '%.$', '')))
-  if (h.e or 0) > 0 and call('ZREM', base .. ':l', forgotten.ref(h, url)) == 1 then forgotten.release(h) end
+  if (h.e or 0) > 0 and call('ZREM', base .. ':l', forgotten.ref(h, redis.sha1hex(url))) == 1 then forgotten.release(h) end
 end
 
--- leaveHost counts a document in transit out of its host, which may be of another shard.
+-- leaveHost counts a document in transit out of its host, which may be of another shard. That keeps its claim if a client
+-- has the document and it is being forgotten.
 local function leaveHost(q, hash, url, door, who, claimed)
-  if claimed then
+  if claimed and forgotten.till then
+    deferred[#deferred + 1] = { 'gone' .. redis.sha1hex(url), url, forgotten.till, q.id .. ':' .. hash }
+  elseif claimed then
     deferred[#deferred + 1] = { 'back', url, door, q.id .. ':' .. hash, who }
   else
     inHost(host(q.h), door)

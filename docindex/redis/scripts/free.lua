@@ -8,11 +8,11 @@ for i = 1, #list, 2 do
   local doc = read(q, list[i + 1])
   if doc and doc[STATE] == TRANSIT then
     local ref = q.id .. ':' .. list[i]
-    local till = doc[DOOR] == CALLS and call('ZSCORE', base .. ':l', ref)
+    forgotten.lease(q, list[i], doc)
     unhold(doc[OWNER], ref)
-    forgotten.keepHost(q, doc, till)
+    forgotten.keepHost(q, doc)
     if doc[OWNER] ~= '' then forgotten.tell(q, list[i], doc, doc[OWNER]) end
-    if not (till and doc[CLAIMED]) then leaveHost(q, list[i], doc[URL], doc[DOOR], doc[OWNER], doc[CLAIMED]) end -- or else its claim ends with the lease
+    leaveHost(q, list[i], doc[URL], doc[DOOR], doc[OWNER], doc[CLAIMED])
   end
   if doc then owners.ids(q, list[i], doc, ids) end
   if doc then forget(q, list[i], doc) end

@@ -10,9 +10,9 @@ for i = 1, #list, 2 do
   local doc = document(q, hash)
   if doc and doc[CREATED] < before then
     local who = doc[STATE] == TRANSIT and doc[OWNER] or ''
-    local till = doc[STATE] == TRANSIT and doc[DOOR] == CALLS and call('ZSCORE', base .. ':l', q.id .. ':' .. hash)
+    forgotten.lease(q, hash, doc)
     complete(q, hash, doc)
-    forgotten.keepHost(q, doc, till)
+    forgotten.keepHost(q, doc)
     if who == owner then
       local m = #out
       out[m + 1], out[m + 2], out[m + 3], out[m + 4] = q.id, hash, doc[ID], doc[URL]

@@ -1,6 +1,7 @@
 -- unclaim ends claims: owner ('': it had a lease), consumer, document and host of each. It also takes what the slots
--- learned of hosts: "pause", end of the pause in ms from now, gap in ms, host; and what hosts answered to clients:
--- "answer", Retry-After in ms (-1: a success), the least ordinary gap in ms, host.
+-- learned of hosts: "pause", end of the pause in ms from now, gap in ms, host; what hosts answered to clients:
+-- "answer", Retry-After in ms (-1: a success), the least ordinary gap in ms, host; and claims of documents that were
+-- forgotten while clients have them: "gone" with the SHA-1 sum of the URL, the end of the lease, document, host.
 
 -- answered sets how long a host backs off (k): each failure doubles it, each success halves it.
 local function answered(h, retry, least)
@@ -25,6 +26,8 @@ while at < #ARGV do
     answered(h, door, tonumber(ref))
     touchHost(h)
     refreshHost(h)
+  elseif string.sub(who, 1, 4) == 'gone' then
+    forgotten.keepClaim(h, string.sub(who, 5), door, claimOf(CALLS, name, ref))
   else
     local claim = claimOf(door, name, ref)
     if unhold('', claim) or who ~= '' and unhold(who, claim) then inHost(h, door) end
