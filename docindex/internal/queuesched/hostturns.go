@@ -91,8 +91,28 @@ func (d *Scheduler) took(id uint32, h *host, consumer Consumer) {
 	h.taken++
 }
 
+// askableFrom returns when a side may be given a URL of a host that it asks for, and why not before.
+func (d *Scheduler) askableFrom(h *host, side Consumer, now int64) (from int64, why Reason) {
+	from = Never
+	for id := h.queues; id != 0; id = d.queues.At(id).hostNext {
+		if q := d.queues.At(id); d.asksFor(side, q, now) {
+			if at, by := d.notBefore(q, side, now, false); at < from {
+				from, why = at, by
+			}
+		}
+	}
+	return from, why
+}
+
+// ofQueue reports whether a reason is about a queue alone: other queues of its host do not wait for
+// it, and it does not last longer when these are served.
+func (r Reason) ofQueue() bool {
+	return r == QueueBlocked || r == QueueDelayed || r == PassedOver || r == NotYetDue
+}
+
 // keep keeps a host for the side whose turn is next, if both ask for URLs: a consumer has none of
-// it any more.
+// it any more. A side that may not ask for long, because of a delay of a queue for instance, passes
+// its turn.
 func (d *Scheduler) keep(id uint32, h *host, consumer Consumer, now int64) {
 	if !d.asks(consumer.other(), now) {
 		return
@@ -101,15 +121,14 @@ func (d *Scheduler) keep(id uint32, h *host, consumer Consumer, now int64) {
 	if h.taken >= d.ahead.Queue {
 		next, h.taken = consumer.other(), 0
 	}
-	from := int64(Never)
-	for id := h.queues; id != 0; id = d.queues.At(id).hostNext {
-		if q := d.queues.At(id); d.asksFor(next, q, now) {
-			at, _ := d.notBefore(q, next, now, false)
-			from = min(from, at)
-		}
-	}
+	from, why := d.askableFrom(h, next, now)
 	if from == Never {
 		return // there is nothing for it
+	}
+	if from > now+turnWait && why.ofQueue() {
+		if other, _ := d.askableFrom(h, next.other(), now); other < from {
+			return // the other side goes on until then
+		}
 	}
 	t := &d.sides
 	if t.kept == nil {

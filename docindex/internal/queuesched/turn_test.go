@@ -103,3 +103,44 @@ func TestKeptForClientsOfItsCrawl(t *testing.T) {
 		}
 	}
 }
+
+// TestTurnOfADelayedQueue: when the slots have had their turn at a host, it is not kept for clients
+// who may have nothing of it for long because of the delay of a queue. It is if the slots have to
+// wait as long.
+func TestTurnOfADelayedQueue(t *testing.T) {
+	for hasOther, want := range map[bool]bool{false: false, true: true} {
+		d := queuesched.New(func() {})
+		d.SetDefaultDelay(0)
+		d.SetAhead(queuesched.Ahead{Queue: 1})
+		open := func(crawl string) uint32 {
+			id := d.Open([]byte(crawl), []byte("a.test"), []byte("a.test"), 1000)
+			d.Count(id, queuesched.Scheduled)
+			d.Count(id, queuesched.Scheduled)
+			d.SetDue(id, 0, 1000)
+			return id
+		}
+		const delay = 60_000
+		slow := open("slow")
+		ofSlow := int64(delay)
+		d.Set([]byte("slow"), []byte("a.test"), queuesched.Settings{Delay: &ofSlow}, 1000)
+		last := slow
+		if hasOther {
+			last = open("other")
+		}
+		d.BeginRound(nil)
+		d.EndRound(1000) // the slots ask
+		d.BeginsToShare(queuesched.Query{Crawl: []byte("slow")}, 1000)
+		for _, id := range []uint32{slow, last} {
+			d.Move(id, queuesched.Scheduled, queuesched.InTransit)
+			d.CountOut(id, nil, queuesched.SlotConsumer, 1, 1000)
+			d.Move(id, queuesched.InTransit, queuesched.Completed)
+			d.CountBack(id, nil, queuesched.SlotConsumer, 2000)
+		}
+		for _, at := range []int64{2001, 2001 + delay} {
+			if got := d.HostAvailable([]byte("a.test"), queuesched.SlotConsumer, at); got != want {
+				t.Errorf("%dms later, with another queue %t: the slots may have the host: %t; want %t",
+					at-2000, hasOther, got, want)
+			}
+		}
+	}
+}
