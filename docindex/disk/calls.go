@@ -21,7 +21,6 @@ type serving struct {
 	embedded.Serving
 	bytes      int // in Out
 	iter       queueIterator
-	until      int64  // the leases of this portion
 	leaseBatch []byte // this portion's row
 }
 
@@ -65,8 +64,8 @@ func (s *Store) serveSome(v *serving) (b *pebble.Batch, no uint64, more bool, er
 		return nil, 0, false, err
 	}
 	now := s.base.Now()
-	v.until = embedded.LeaseEnd(now, v.Request.Lease)
-	v.leaseBatch = binary.AppendVarint(v.leaseBatch[:0], v.until)
+	s.base.BeginPortionLocked(&v.Serving, now)
+	v.leaseBatch = binary.AppendVarint(v.leaseBatch[:0], v.Until)
 	more = s.portionLocked(v, now)
 	if err := v.iter.close(); err != nil {
 		return nil, 0, false, s.txn.abort(err)
@@ -110,12 +109,12 @@ func (s *Store) fillLocked(v *serving, now int64) (full bool) {
 		if !w.next(queuesched.FrontierConsumer, now) {
 			return false
 		}
-		v.Out.Add(w.plan.url, s.base.Sched.Key(queue), s.base.Sched.Crawl(queue), w.plan.packed)
 		v.bytes += len(w.plan.url) + len(w.plan.packed)
 		v.leaseBatch = append(binary.BigEndian.AppendUint32(v.leaseBatch, w.q.no), w.at[:]...)
 		t := w.departure(queuesched.FrontierConsumer)
 		t.leaseBatch = s.queues.journal.no + 1
-		s.dispatchLocked(t, v.until, now)
+		doc := s.dispatchLocked(t, v.Until, now)
+		v.Add(doc, w.plan.url, s.base.Sched.Key(queue), s.base.Sched.Crawl(queue), w.plan.packed)
 		w.took()
 		s.queues.markDirty(queue).served[queuesched.FrontierConsumer] = true
 		v.Cursor.Gave = true

@@ -36,9 +36,10 @@ func (n *name) hash32() uint32 {
 	return binary.BigEndian.Uint32(n.hash[:]) ^ n.queue*0x9E3779B1
 }
 
-// dispatchLocked hands out a scheduled document until its lease ends; 0: there is no lease.
-func (s *Store) dispatchLocked(t transit, until, now int64) {
-	id := s.transits.add(t)
+// dispatchLocked hands out a scheduled document until its lease ends; 0: there is no lease. It returns
+// the number of the transit.
+func (s *Store) dispatchLocked(t transit, until, now int64) (id uint32) {
+	id = s.transits.add(t)
 	s.base.Sched.Move(t.queue, queuesched.Scheduled, queuesched.InTransit)
 	s.crawls.shift(t.member, t.at.priority(), crawlstats.Scheduled, t.place(), now)
 	if until > 0 {
@@ -49,6 +50,7 @@ func (s *Store) dispatchLocked(t transit, until, now int64) {
 		pages = branches.Pages(t.at.branch())
 	}
 	s.base.Sched.CountOut(t.queue, []byte(t.host), t.consumer, pages, now)
+	return id
 }
 
 // finishLocked ends the transit of a document and returns it. With Scheduled the document is

@@ -28,6 +28,7 @@ var addressCases = []testCase{
 	{"addresses: a crawl that nobody asks for holds up no other", addressCrawls},
 	{"addresses: queues of several hosts", addressMixed},
 	{"addresses: one that goes to others before its URLs have left", addressGone},
+	{"addresses: one that goes to others before its many URLs have left", addressGoneOften},
 	{"addresses: one at which a turn ends before its URLs have left", addressTurnEnds},
 	{"addresses: a URL whose queue is deleted stays open", func(t *testing.T, s docindex.Store) {
 		addressForgotten(t, s, deleteAll)
@@ -454,22 +455,58 @@ func (u *briefUse) Share(of docindex.Pace) docindex.Pace { return of }
 func (u *briefUse) Gave()                                { u.set(true) }
 func (u *briefUse) SetOpen(int, int64, int64)            {}
 
-// addressGone loses an address between the choice of a URL and its leaving, as a process does that stands
-// still. The URL is given when its lease is over and the address is back.
+// addressGone loses an address between the choice of URLs and their leaving, as a process does that stands
+// still. They count for nothing: when the address is back, they are given at once.
 func addressGone(t *testing.T, s docindex.Store) {
 	n, use := withAddresses(t, s), &briefUse{}
 	a := at("a")
 	a.Use = use
 	n.set("a.test", a)
-	add(t, s, urls("http://a.test/1")...)
-	wantURLs(t, call(t, s, one))
+	add(t, s, urls("http://a.test/1", "http://a.test/2", "http://a.test/3")...)
+	three := one
+	three.PerQueue = 3
+	wantURLs(t, call(t, s, three))
 	if !use.gone {
 		t.Fatal("no URL was chosen")
 	}
-	time.Sleep(2 * one.Lease)
+	if c := Count(t, s, nil); c.InTransit != 0 {
+		t.Errorf("%d URLs are in transit that did not leave", c.InTransit)
+	}
+	time.Sleep(10 * time.Second)
+	use.set(false)
+	for range 3 { // each time it goes to others again
+		wantURLs(t, call(t, s, three))
+		time.Sleep(3 * time.Second)
+		use.set(false)
+	}
 	n.set("a.test", at("a"))
 	s.SetAddresses(n.of)
-	wantURLs(t, servedWithin(t, s, 2*time.Minute, one), "http://a.test/1")
+	wantURLs(t, servedWithin(t, s, 3*time.Second, three), "http://a.test/1", "http://a.test/2", "http://a.test/3")
+}
+
+// addressGoneOften is addressGone with more URLs than a call is given at once.
+func addressGoneOften(t *testing.T, s docindex.Store) {
+	n, use := withAddresses(t, s), &briefUse{}
+	a := at("a")
+	a.Use = use
+	n.set("a.test", a)
+	var many []string
+	for i := range 2500 {
+		many = append(many, fmt.Sprintf("http://a.test/%04d", i))
+	}
+	add(t, s, urls(many...)...)
+	all := one
+	all.PerQueue = 0
+	wantURLs(t, call(t, s, all))
+	if c := Count(t, s, nil); c.InTransit != 0 {
+		t.Errorf("%d URLs are in transit that did not leave", c.InTransit)
+	}
+	n.set("a.test", at("a"))
+	s.SetAddresses(n.of)
+	time.Sleep(3 * time.Second)
+	if got := call(t, s, all); !slices.Equal(got, many) {
+		t.Errorf("%d of %d are served when the address is back", len(got), len(many))
+	}
 }
 
 // addressTurnEnds ends the turn of clients at an address between the choice of a URL and its leaving. The

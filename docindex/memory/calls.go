@@ -54,6 +54,7 @@ func (m *Store) serveSome(v *embedded.Serving) (more bool) {
 func (m *Store) fillSomeLocked(v *embedded.Serving) (more bool) {
 	now := m.base.Now()
 	m.purges = embedded.LockBatch
+	m.base.BeginPortionLocked(v, now)
 	for m.base.Sched.Next(&v.Cursor, now) {
 		if m.fillLocked(v, now) {
 			return true
@@ -75,8 +76,8 @@ func (m *Store) fillLocked(v *embedded.Serving, now int64) (full bool) {
 			return false
 		}
 		r := m.docs.records.At(id)
-		m.dispatchLocked(id, queuesched.FrontierConsumer, embedded.LeaseEnd(now, v.Request.Lease), now)
-		v.Out.Add(m.docs.url(r), m.base.Sched.Key(queue), m.base.Sched.Crawl(queue), m.docs.extra(r).packed)
+		m.dispatchLocked(id, queuesched.FrontierConsumer, v.Until, now)
+		v.Add(id, m.docs.url(r), m.base.Sched.Key(queue), m.base.Sched.Crawl(queue), m.docs.extra(r).packed)
 		v.Cursor.Gave = true
 	}
 	return false

@@ -213,23 +213,41 @@ func (s *Store) serveSome(ctx context.Context, v *serving, queues []entry, most 
 		}
 	}
 	got := make([]int, len(most))
+	var late [shards][]string
 	for i, parts := range given {
 		if len(parts) == 0 {
 			got[i] = unanswered
 			continue
 		}
-		digits, leaves := text(parts[0]), s.pace.mayLeave(&queues[i])
-		for parts = parts[1:]; len(parts) >= 2; parts = parts[2:] {
-			pages = append(pages, handed{queues[i].crawl, queues[i].domain, pagesIn(digits, got[i])})
+		q, digits := &queues[i], text(parts[0])
+		parts = parts[1:]
+		if !s.pace.mayLeave(q) { // Redis was slow, or the process stood still
+			late[q.shard] = append(late[q.shard], lateOf(first+int64(placesOfOne*i), q.queue, parts)...)
+			continue
+		}
+		for ; len(parts) >= servedParts; parts = parts[servedParts:] {
+			pages = append(pages, handed{q.crawl, q.domain, pagesIn(digits, got[i])})
 			got[i]++
-			if !leaves { // Redis was slow, or the process stood still: the URL is due again when its lease ends
-				continue
-			}
-			v.out.Add([]byte(text(parts[0])), []byte(queues[i].key), queues[i].crawl, docindex.Packed(text(parts[1])))
+			v.out.Add([]byte(text(parts[1])), []byte(q.key), q.crawl, docindex.Packed(text(parts[2])))
 		}
 	}
 	s.charge(ctx, callSide, pages)
-	return got, err
+	_, err2 := s.unbroken(context.WithoutCancel(ctx), opsOf(lateScript, late[:], func(int) []string {
+		return []string{v.token}
+	}))
+	return got, errors.Join(err, err2)
+}
+
+// servedParts is how many values the script serve returns of a URL.
+const servedParts = 3
+
+// lateOf returns the arguments by which the script late schedules the URLs of a queue again.
+func lateOf(place int64, queue string, parts []rueidis.RedisMessage) []string {
+	args := []string{decimal(place), queue, decimal(int64(len(parts) / servedParts))}
+	for ; len(parts) >= servedParts; parts = parts[servedParts:] {
+		args = append(args, text(parts[0]))
+	}
+	return args
 }
 
 // serveMultiHost serves a queue whose URLs are on different hosts.

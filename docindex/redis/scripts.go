@@ -23,6 +23,7 @@ var (
 	unclaimScript   = read("unclaim")
 	readyScript     = read("ready")
 	serveScript     = read("serve")
+	lateScript      = read("late")
 	putOffScript    = read("putoff")
 	outScript       = read("out")
 	stayScript      = read("stay")

@@ -437,6 +437,37 @@ func (t *Table) Left(id uint32, at int64) {
 	}
 }
 
+// Paid is until when the requests to a queue have to wait, by the paces at which they count.
+type Paid struct {
+	at   [4]uint32
+	next [4]int64
+}
+
+// Paid returns until when the requests to a queue have to wait.
+func (t *Table) Paid(id uint32) (of Paid) {
+	q := t.queues.At(id)
+	of.at = [...]uint32{q.site, q.address, q.now[0], q.now[1]}
+	for i, p := range t.counting(id) {
+		if p != nil {
+			of.next[i] = p.next
+		}
+	}
+	return of
+}
+
+// TakeBack makes URLs of a queue not count that have not left. Where nothing has changed since, the
+// requests to it wait as before.
+func (t *Table) TakeBack(id uint32, before, after *Paid) {
+	now := t.Paid(id)
+	for i, p := range t.counting(id) {
+		if p == nil || now.at[i] != after.at[i] || now.at[i] != before.at[i] || now.next[i] != after.next[i] {
+			continue
+		}
+		p.next = before.next[i]
+		p.tellUse()
+	}
+}
+
 // counting returns the paces at which the requests to a queue count: those that bind it, and those
 // of its host now, if these are others.
 func (t *Table) counting(id uint32) (all [4]*pace) {

@@ -197,3 +197,43 @@ func TestOpenAtBothSites(t *testing.T) {
 		t.Error("the gap of b.test does not begin when a.test's last URL has left")
 	}
 }
+
+// TestTakeBack takes back URLs of two queues at one address that have not left: in any order the
+// address waits at least as long as the URLs ask for that did leave, and the last first as before.
+func TestTakeBack(t *testing.T) {
+	const gap = 1000
+	pace := docindex.Pace{Gap: gap, Open: 5}
+	a := docindex.HostAddress{Addr: netip.MustParseAddr("192.0.2.1"), SitePace: pace, AddressPace: pace}
+	for _, c := range []struct {
+		name string
+		back []int         // queues, in this order
+		want time.Duration // since the first URL, until the address may be asked
+	}{
+		{"nothing", nil, 3 * gap},
+		{"the first queue alone", []int{0}, 3 * gap},
+		{"the second one alone", []int{1}, 2 * gap},
+		{"both, the last first", []int{1, 0}, 0},
+		{"both, the first first", []int{0, 1}, 2 * gap},
+	} {
+		table, now := addresses.New(0), int64(10*gap)
+		var ids [2]uint32
+		for i := range ids {
+			ids[i], _ = table.Bind(0, fmt.Appendf(nil, "h%d.test", i), &a, now)
+		}
+		var before, after [2]addresses.Paid
+		for i, urls := range []int{2, 1} {
+			before[i] = table.Paid(ids[i])
+			for range urls {
+				table.Gave(ids[i], now)
+			}
+			after[i] = table.Paid(ids[i])
+		}
+		for _, i := range c.back {
+			table.TakeBack(ids[i], &before[i], &after[i])
+		}
+		third, _ := table.Bind(0, []byte("third.test"), &a, now)
+		if at := max(now, table.MayFrom(third, now)); at-now != int64(c.want) {
+			t.Errorf("%s is taken back: the address may be asked after %dms; want %d", c.name, at-now, c.want)
+		}
+	}
+}

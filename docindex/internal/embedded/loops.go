@@ -140,12 +140,34 @@ type Serving struct {
 	Request docindex.Request
 	Cursor  queuesched.Cursor
 	Out     docindex.Served // the portion
+	Until   int64           // when its leases end, ms
 
-	Recall bool // the slots are to give back what they have not sent
+	given  []given // by URL of Out, if addresses count
+	Recall bool    // the slots are to give back what they have not sent
 
 	served bool
 	soon   <-chan struct{} // if nothing was served: something may be when this is closed
 	wait   WaitBudget
+}
+
+// given is a URL of a portion.
+type given struct {
+	doc    uint32 // in Base.Leases
+	charge int    // of its queue, as Cursor.Charge has it
+}
+
+// Add adds a document to the portion, which was leased until v.Until.
+func (v *Serving) Add(doc uint32, url, key []byte, crawl string, packed docindex.Packed) {
+	v.Out.Add(url, key, crawl, packed)
+	if charge := v.Cursor.Charge(); charge >= 0 {
+		v.given = append(v.given, given{doc, charge})
+	}
+}
+
+// BeginPortionLocked begins a portion.
+func (b *Base) BeginPortionLocked(v *Serving, now int64) {
+	v.Until, v.given = LeaseEnd(now, v.Request.Lease), v.given[:0]
+	b.Sched.BeginPortion(&v.Cursor)
 }
 
 // BeginServing begins a Serve, or begins it again.
@@ -166,6 +188,7 @@ func (b *Base) BeginServing(v *Serving) error {
 
 // PortionDoneLocked is to be called after each portion, with whether there are more.
 func (b *Base) PortionDoneLocked(v *Serving, more bool) {
+	b.Sched.EndPortion(&v.Cursor)
 	if !more && !v.served && v.Out.Len() == 0 && b.Sched.MayRetry(&v.Cursor) {
 		v.soon = b.notifier.Next()
 	}
@@ -195,10 +218,10 @@ func (b *Base) Serve(
 			}
 			continue
 		}
-		v.served = true
-		if b.dropLate(&v.Out); v.Out.Len() == 0 {
+		if b.dropLate(v); v.Out.Len() == 0 {
 			continue
 		}
+		v.served = true
 		if err := give(&v.Out); err != nil {
 			return err
 		}
@@ -207,11 +230,29 @@ func (b *Base) Serve(
 }
 
 // dropLate drops the URLs whose address has gone to others since they were chosen: the disk was slow,
-// or the process stood still. They are due again when their leases end.
-func (b *Base) dropLate(out *docindex.Served) {
+// or the process stood still. They are scheduled again at once, as if nobody had chosen them.
+func (b *Base) dropLate(v *Serving) {
 	b.Mu.Lock()
 	defer b.Mu.Unlock()
-	if b.Sched.KeepsAddresses() {
-		out.Keep(func(p *docindex.Put) bool { return b.Sched.MayLeave(b.Sched.Find(p.Crawl, p.Key)) })
+	if !b.Sched.KeepsAddresses() || len(v.given) < v.Out.Len() {
+		return // or addresses count since a moment ago only
+	}
+	late := make([]bool, v.Cursor.Charge()+1)
+	for charge := range late {
+		late[charge] = b.Sched.IsLate(&v.Cursor, charge)
+	}
+	now, i := b.Now(), -1
+	v.Out.Keep(func(*docindex.Put) bool {
+		i++
+		g := v.given[i]
+		if late[g.charge] && b.Leases.Has(g.doc) && int64(b.Leases.Due(g.doc)) == v.Until {
+			b.Body.LeaseEndedLocked(g.doc, now)
+		}
+		return !late[g.charge]
+	})
+	for charge := len(late) - 1; charge >= 0; charge-- {
+		if late[charge] {
+			b.Sched.TakeBack(&v.Cursor, charge, now)
+		}
 	}
 }

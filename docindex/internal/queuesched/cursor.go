@@ -11,6 +11,7 @@ type Cursor struct {
 	visited int      // how many of named were visited
 	served  uint32   // queues that gave something
 	loads   int      // times that it loaded queues
+	charges []charge // of the queues of the portion, if addresses count
 }
 
 // Query is what a call asks for.
@@ -42,6 +43,12 @@ func (d *Scheduler) Begin(w Query) (v Cursor) {
 // Next moves a cursor to a queue that may be served: the one where it is, or the next one. False:
 // there is none.
 func (d *Scheduler) Next(v *Cursor, now int64) bool {
+	found := d.next(v, now)
+	d.beginCharge(v)
+	return found
+}
+
+func (d *Scheduler) next(v *Cursor, now int64) bool {
 	if v.Queue != 0 && !d.IsServing(&v.call, v.Queue) {
 		v.Queue, v.Gave = 0, false // dropped meanwhile
 	}
@@ -89,6 +96,7 @@ func (d *Scheduler) Release(v *Cursor, due, now, up int64) {
 		now = up
 	}
 	d.EndServing(&v.call, id, v.Gave, now)
+	d.endCharge(v, id)
 	v.Gave = false
 }
 

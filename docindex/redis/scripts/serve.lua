@@ -1,7 +1,7 @@
 -- serve gives URLs to a call: lease in ms, URLs in transit that a queue has at most, the call's token, then place, queue,
 -- most, whether the call returns for more, the gap in ms that a rule sets for the host, and whether its daemon holds the
 -- address, of each queue. It returns by queue how
--- many pages each URL counts as, as take does, and URL and metadata of each.
+-- many pages each URL counts as, as take does, and of each URL what late takes, URL and metadata.
 local lease, limit, token = num(), num(), arg()
 
 local function giveFrom(q, most)
@@ -14,7 +14,7 @@ local function giveFrom(q, most)
     end
     dispatch(q, hash, doc, CALLS, now + lease)
     pages.add(doc)
-    out[n + 1], out[n + 2] = doc[URL], doc[META]
+    out[n + 1], out[n + 2], out[n + 3] = string.format('%.0f:', doc[TAKEN]) .. hash, doc[URL], doc[META]
   end
   out[1] = pages.text()
   renewDue(q)
@@ -51,7 +51,7 @@ while at < #ARGV do
   if q and not q.a and (mine or when(q, CALLS) <= now and paced(q, gap)) then
     local last = host(q.h).c
     if q.n[TRANSIT] < limit and broken.holdable(now) then out = giveFrom(q, most) end
-    local n = (#out - 1) / 2
+    local n = (#out - 1) / 3
     putOff(q, n, gap, last)
     release(q)
     if n > 0 then q.v[CALLS] = up elseif not mine and q.f <= now then q.r = now + 1000 end
