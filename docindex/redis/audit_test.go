@@ -66,7 +66,7 @@ return { wrong, {}, 0, {}, 0 }
 `
 
 func auditScript() *script {
-	text := shared() + auditText
+	text := shared.link(auditText)
 	sum := sha1.Sum([]byte(text))
 	return &script{text: text, sha: hex.EncodeToString(sum[:])}
 }

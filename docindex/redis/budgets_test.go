@@ -93,12 +93,12 @@ func TestOldQueuesHaveBudgets(t *testing.T) {
 	for i := range 3 {
 		putURLs(t, s, "", fmt.Sprintf("http://b%d.example/", i))
 	}
-	forget := &script{text: shared() + `
+	forget := &script{text: shared.link(`
 for _, id in ipairs(call('HVALS', base .. ':names')) do
   local q = queue(id)
   if string.find(q.k, 'a.example', 1, true) then q.s = nil touch(q) end
 end
-return done({})`}
+return done({})`)}
 	sum := sha1.Sum([]byte(forget.text))
 	forget.sha = hex.EncodeToString(sum[:])
 	if _, err := s.everywhere(t.Context(), forget); err != nil {

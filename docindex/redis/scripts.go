@@ -69,14 +69,14 @@ var (
 	pausedScript    = read("paused")
 )
 
+// shared is what scripts share.
+var shared = parse(file("core") + file("crawls") + file("documents") + file("shapes"))
+
 func read(name string) *script {
-	text := shared() + "return (function()\n" + file(name) + "end)()\n" // a Lua function may have 200 locals
-	sum := sha1.Sum([]byte(text))                                       // Redis' name of the script
+	text := shared.link("return (function()\n" + file(name) + "end)()\n") // a Lua function may have 200 locals
+	sum := sha1.Sum([]byte(text))                                         // Redis' name of the script
 	return &script{text: text, sha: hex.EncodeToString(sum[:])}
 }
-
-// shared is what all scripts begin with.
-func shared() string { return file("core") + file("crawls") + file("documents") + file("shapes") }
 
 func file(name string) string {
 	text, err := files.ReadFile("scripts/" + name + ".lua")

@@ -5,7 +5,7 @@
 local function defineBranches() -- a Lua function may have 200 locals
   local MOST, ENOUGH, SCALE = 1000, 4, 2048
   local USUAL, DEARER, DEAREST, PATTERN = 4, 2, 8, 2
-  local HASH, PATH, KIND, TRAPS, DEAR, FIRST, SAME, START, HAS = 1, 2, 3, 4, 5, 6, 7, 8, 9 -- of a branch
+  local HASH, PATH, SHAPE, TRAPS, DEAR, FIRST, SAME, START, HAS = 1, 2, 3, 4, 5, 6, 7, 8, 9 -- of a branch
   local REST = string.rep('\0', 8) -- hash of the branch that the shapes without one share
   local tables, changed = {}, {}
 
@@ -71,7 +71,7 @@ local function defineBranches() -- a Lua function may have 200 locals
     local first = t.list[t.list[no][FIRST]]
     if t.page ~= page then t.page, t.was, t.own, t.other = page, first[DEAR], false, false end
     if t.other then return end
-    if t.list[brought][KIND] ~= t.list[no][KIND] then
+    if t.list[brought][SHAPE] ~= t.list[no][SHAPE] then
       t.other, first[DEAR] = true, 0
     elseif not t.own then
       t.own, first[DEAR] = true, min(t.was + DEARER, DEAREST)
