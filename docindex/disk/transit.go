@@ -36,8 +36,8 @@ func (n *name) hash32() uint32 {
 	return binary.BigEndian.Uint32(n.hash[:]) ^ n.queue*0x9E3779B1
 }
 
-// dispatchLocked hands out a scheduled document until its lease ends; 0: there is no lease. It returns
-// the number of the transit.
+// dispatchLocked hands out a scheduled document until its lease ends; 0: there is no lease. It
+// returns the number of the transit.
 func (s *Store) dispatchLocked(t transit, until, now int64) (id uint32) {
 	id = s.transits.add(t)
 	s.base.Sched.Move(t.queue, queuesched.Scheduled, queuesched.InTransit)

@@ -41,6 +41,7 @@ var addressCases = []testCase{
 		addressReported(t, s, purgeAll)
 	}},
 	{"addresses: a URL whose crawl is stopped stays open", addressStopped},
+	{"addresses: a URL whose queue gets other hosts stays open", addressBecomesMixed},
 	{"addresses: switched off", addressOff},
 }
 
@@ -455,8 +456,8 @@ func (u *briefUse) Share(of docindex.Pace) docindex.Pace { return of }
 func (u *briefUse) Gave()                                { u.set(true) }
 func (u *briefUse) SetOpen(int, int64, int64)            {}
 
-// addressGone loses an address between the choice of URLs and their leaving, as a process does that stands
-// still. They count for nothing: when the address is back, they are given at once.
+// addressGone loses an address between the choice of URLs and their leaving, as a process does that
+// stands still. They count for nothing: when the address is back, they are given at once.
 func addressGone(t *testing.T, s docindex.Store) {
 	n, use := withAddresses(t, s), &briefUse{}
 	a := at("a")
@@ -569,6 +570,25 @@ func addressReported(t *testing.T, s docindex.Store, forget func(*testing.T, doc
 	wantURLs(t, servedWithin(t, s, 3*time.Second, one), "http://a2.test/1")
 	ended(t, s, "http://a2.test/1")
 	deleteAll(t, s)
+}
+
+// addressBecomesMixed puts a URL of another host into a queue of which a client has a URL. That
+// counts at its address until it ends.
+func addressBecomesMixed(t *testing.T, s docindex.Store) {
+	withAddresses(t, s)
+	add(t, s, urls("http://a1.test/1")...)
+	wantURLs(t, call(t, s, one), "http://a1.test/1")
+	add(t, s, keyed("a1.test", "http://c.test/1")...)
+	add(t, s, urls("http://a2.test/1")...)
+	wantNothingFor(t, s, 10*time.Second)
+	ended(t, s, "http://a1.test/1")
+	got := servedWithin(t, s, time.Second, one)
+	for range 30 {
+		time.Sleep(100 * time.Millisecond)
+		got = append(got, call(t, s, one)...)
+	}
+	slices.Sort(got)
+	wantURLs(t, got, "http://a2.test/1", "http://c.test/1")
 }
 
 // addressStopped stops a crawl of which a client has a URL.

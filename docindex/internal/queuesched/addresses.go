@@ -54,13 +54,21 @@ func (a *hostAddresses) number(id uint32) uint32 {
 	return a.queues[id].no
 }
 
+// pacedNumber returns the number in the table of a queue that keeps the pace of an address, or 0.
+func (d *Scheduler) pacedNumber(id uint32) uint32 {
+	if d.queues.At(id).flags&anyHost != 0 {
+		return 0
+	}
+	return d.addresses.number(id)
+}
+
 // KeepsAddresses reports whether URL Frontier clients keep the pace of addresses.
 func (d *Scheduler) KeepsAddresses() bool { return d.addresses.of != nil }
 
 // MayLeave reports whether URLs of a queue that clients were to be given may be given now: their
 // address has not gone to others since.
 func (d *Scheduler) MayLeave(id uint32) bool {
-	no := d.addresses.number(id)
+	no := d.pacedNumber(id)
 	return no == 0 || d.addresses.table.MayLeave(no)
 }
 
@@ -70,7 +78,9 @@ func (d *Scheduler) addressNotBefore(id uint32, at, now int64) int64 {
 	q, known := d.queues.At(id), d.addresses.at(id)
 	switch {
 	case q.flags&anyHost != 0:
-		d.forgetAddress(id, now)
+		if d.hosts.at(q.host).out[FrontierConsumer] == 0 {
+			d.forgetAddress(id, now) // until then what they had before it got other hosts counts there
+		}
 		return at
 	case at > now && q.out[FrontierConsumer] == 0:
 		if known.no != 0 {
@@ -122,7 +132,7 @@ func (d *Scheduler) takeAddress(id uint32, now int64) bool {
 	if d.queues.At(id).link[FrontierConsumer].level == 0 {
 		return false
 	}
-	no := d.addresses.number(id)
+	no := d.pacedNumber(id)
 	return no == 0 || d.addresses.table.Take(no, now)
 }
 
@@ -137,8 +147,8 @@ func (d *Scheduler) returnAddress(id uint32) {
 	}
 }
 
-// forgetAddress forgets where a queue is. If it is open, and clients have removed URLs of its host, it
-// stays open there until endOrphans.
+// forgetAddress forgets where a queue is. If it is open, and clients have removed URLs of its host,
+// it stays open there until endOrphans.
 func (d *Scheduler) forgetAddress(id uint32, now int64) {
 	no := d.addresses.number(id)
 	if no == 0 {

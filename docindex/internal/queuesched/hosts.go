@@ -317,7 +317,7 @@ func (d *Scheduler) CountOut(id uint32, name []byte, consumer Consumer, pages ui
 		q.remote++
 	}
 	d.charge(q, consumer.queueSide(), pages, now)
-	if no := d.addresses.number(id); no != 0 && consumer == FrontierConsumer {
+	if no := d.pacedNumber(id); no != 0 && consumer == FrontierConsumer {
 		d.addresses.table.Gave(no, now+1) // now is rounded down
 	}
 	if no := d.hostOf(q, name); no != 0 {
