@@ -23,13 +23,14 @@ type frames struct {
 	kind   byte
 	flags  byte
 	stream uint32
-	size   int // bytes of the frame's payload
-	left   int // bytes of the payload still to come, without padding
-	pad    int // bytes of padding still to come; -1: the length byte is next
+	size   int  // bytes of the frame's payload
+	left   int  // bytes of the payload still to come, without padding
+	first  bool // the call of do is the first one of the frame
+	pad    int  // bytes of padding still to come; -1: the length byte is next
 }
 
-// follow parses p. It calls do after each frame's header, with nil, and with each part of the
-// payload without padding.
+// follow parses p. It calls do with each part of a frame's payload, without padding. The first call
+// for a frame has the bytes that come with its header; it has nil if there are none.
 func (f *frames) follow(p []byte, do func(*frames, []byte)) {
 	n := min(f.skip, len(p))
 	f.skip -= n
@@ -38,8 +39,10 @@ func (f *frames) follow(p []byte, do func(*frames, []byte)) {
 		switch {
 		case f.n < len(f.header):
 			p = p[f.head(p):]
-			if f.n == len(f.header) {
+			f.first = f.n == len(f.header)
+			if f.first && (len(p) == 0 || f.left == 0 || f.pad != 0) {
 				do(f, nil)
+				f.first = false
 			}
 		case f.pad < 0:
 			f.pad = min(int(p[0]), f.left)
@@ -50,6 +53,7 @@ func (f *frames) follow(p []byte, do func(*frames, []byte)) {
 			f.left -= len(part)
 			p = p[len(part):]
 			do(f, part)
+			f.first = false
 		default:
 			n := min(f.pad, len(p))
 			f.pad -= n

@@ -228,22 +228,25 @@ func (c *meteredConn) endLocked(id uint32) {
 }
 
 func (c *meteredConn) charge(s *stream, bytes int64) {
+	if bytes == 0 {
+		return
+	}
 	s.unread += bytes
 	c.unread.Add(bytes)
 	c.meter.unread.Add(bytes)
 }
 
 // sent sees the frames of the server. One that ends a stream ends its unfinished message.
-func (c *meteredConn) sent(f *frames, part []byte) {
+func (c *meteredConn) sent(f *frames, _ []byte) {
 	ends := f.kind == frameReset || (f.kind == frameHeaders || f.kind == frameData) && f.flags&flagEnd != 0
-	if part == nil && ends {
+	if f.first && ends {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.endLocked(f.stream)
 	}
 }
 
-// received sees the frames of the client: each header, with part nil, and each part of a payload.
+// received sees the frames of the client, each as [frames.follow] passes it on.
 func (c *meteredConn) received(f *frames, part []byte) {
 	if f.kind != frameData && f.kind != frameHeaders && f.kind != frameReset {
 		return
@@ -253,17 +256,45 @@ func (c *meteredConn) received(f *frames, part []byte) {
 	s := c.streams[f.stream]
 	switch {
 	case c.ended:
-	case f.kind == frameHeaders && part == nil && f.stream > c.last:
+	case f.kind == frameHeaders && f.first && f.stream > c.last:
 		c.last = f.stream
 		c.streams[f.stream] = &stream{}
 		c.meter.open.Add(1)
-	case f.kind == frameReset && part == nil:
+	case f.kind == frameReset && f.first:
 		c.endLocked(f.stream)
-	case f.kind == frameData && s != nil && part == nil && f.left > 0:
-		c.charge(s, frameCost+int64(f.left))
-	case f.kind == frameData && s != nil && part != nil:
+	case f.kind == frameData && s != nil:
+		c.data(s, f, part)
+	}
+}
+
+// data counts the bytes of a DATA frame.
+func (c *meteredConn) data(s *stream, f *frames, part []byte) {
+	if f.first {
+		if f.left == 0 && s.prefixLen == 0 && s.unread == 0 && isWhole(part) {
+			return // nothing is unfinished, before the frame and after it
+		}
+		if size := f.left + len(part); size > 0 {
+			c.charge(s, frameCost+int64(size))
+		}
+	}
+	if part != nil {
 		c.take(s, f, part)
 	}
+}
+
+// isWhole reports whether a text is one or more messages with nothing behind them.
+func isWhole(text []byte) bool {
+	const prefix = len(stream{}.prefix)
+	for len(text) >= prefix {
+		n := uint64(binary.BigEndian.Uint32(text[1:]))
+		if n > uint64(len(text)-prefix) {
+			return false
+		}
+		if text = text[prefix+int(n):]; len(text) == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // take parses the messages of a stream. A message counts from the beginning of the frame in which
