@@ -59,8 +59,10 @@ const (
 type Puts struct {
 	Kept bool // an index had them before: no scope of a crawl refuses them
 
-	buf   []byte
-	items []item
+	buf        []byte
+	items      []item
+	hasVia     bool
+	hasLastMod bool
 }
 
 // item is where the parts of a Put are in the buffer, one after the other.
@@ -90,7 +92,10 @@ type item struct {
 }
 
 // Reset empties p and keeps its memory. What At returned before is no longer valid.
-func (p *Puts) Reset() { p.buf, p.items = p.buf[:0], p.items[:0] }
+func (p *Puts) Reset() {
+	p.buf, p.items = p.buf[:0], p.items[:0]
+	p.hasVia, p.hasLastMod = false, false
+}
 
 // Grow makes room for about as much as another Puts has.
 func (p *Puts) Grow(other *Puts) {
@@ -123,7 +128,7 @@ func (p *Puts) Add(put Put) error {
 	if err := put.settle(u.Host()); err != nil {
 		return err
 	}
-	p.add(put, u.Host())
+	p.add(&put, u.Host())
 	return nil
 }
 
@@ -149,26 +154,25 @@ func (p *Puts) AddExact(put Put, host []byte) error {
 	if err := put.checkExtra(); err != nil {
 		return err
 	}
-	p.add(put, host)
+	p.add(&put, host)
 	return nil
 }
 
 // AddChecked appends a Put that At of some Puts has returned, or the Put of a Document, changed or
 // not. host is where its requests go.
-func (p *Puts) AddChecked(put Put, host []byte) { p.add(put, host) }
+func (p *Puts) AddChecked(put Put, host []byte) { p.add(&put, host) }
 
 // HasVia reports whether a URL has Via.
-func (p *Puts) HasVia() bool {
-	return slices.ContainsFunc(p.items, func(it item) bool { return it.viaLen > 0 })
-}
+func (p *Puts) HasVia() bool { return p.hasVia }
 
 // HasLastMod reports whether a URL has LastMod.
-func (p *Puts) HasLastMod() bool {
-	return slices.ContainsFunc(p.items, func(it item) bool { return it.lastMod != 0 })
-}
+func (p *Puts) HasLastMod() bool { return p.hasLastMod }
 
 // AddFrom appends URL i of another Puts.
-func (p *Puts) AddFrom(from *Puts, i int) { p.add(from.At(i)) }
+func (p *Puts) AddFrom(from *Puts, i int) {
+	put, host := from.At(i)
+	p.add(&put, host)
+}
 
 // Verdict returns the verdict on URL i, once Put has returned.
 func (p *Puts) Verdict(i int) Verdict { return p.items[i].verdict }
@@ -201,7 +205,7 @@ func (put *Put) checkExtra() error {
 	return put.checkPacked()
 }
 
-func (p *Puts) add(put Put, host []byte) {
+func (p *Puts) add(put *Put, host []byte) {
 	it := item{
 		at:       len(p.buf),
 		due:      put.Due,
@@ -233,6 +237,8 @@ func (p *Puts) add(put Put, host []byte) {
 	}
 	p.addPage(&it, put.Page)
 	p.items = append(p.items, it)
+	p.hasVia = p.hasVia || it.viaLen > 0
+	p.hasLastMod = p.hasLastMod || it.lastMod != 0
 }
 
 // addPage adds the URL of the page of an item, unless the item before has the same.

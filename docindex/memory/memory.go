@@ -156,7 +156,11 @@ func (m *Store) putLocked(p *docindex.Put, host []byte, now int64) (docindex.Ver
 	case m.fullLocked() != nil:
 		return docindex.Unsettled, nil
 	}
-	queue = m.base.Sched.Open(p.Crawl, key, host, now)
+	if queue == 0 {
+		queue = m.base.Sched.Add(p.Crawl, key, host, now)
+	} else {
+		m.base.Sched.NoteHost(queue, host, now)
+	}
 	m.insertLocked(queue, p, host, now)
 	return docindex.New, nil
 }
