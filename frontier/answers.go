@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 	"time"
@@ -24,7 +25,7 @@ func (b *batch) addAnswer(info *pb.URLInfo) {
 	if err != nil || status < 100 || status > 999 {
 		return
 	}
-	a := docindex.HostAnswer{Host: docindex.HostOf(view(info.Url)), Status: status}
+	a := docindex.HostAnswer{Host: bytes.Clone(docindex.HostOf(view(info.Url))), Status: status}
 	if len(a.Host) == 0 {
 		return
 	}

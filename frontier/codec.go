@@ -7,7 +7,8 @@ import (
 )
 
 // codec uses generated code for the service's own messages, and gRPC's codec for others, such as
-// those of reflection. Strings of a decoded message alias one copy of the input.
+// those of reflection. Strings of a decoded message alias one copy of the input; an incoming uses the
+// memory of that again.
 type codec struct{ others encoding.CodecV2 }
 
 func newCodec() codec { return codec{others: encoding.GetCodecV2("proto")} }
@@ -51,5 +52,8 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 		return c.others.Unmarshal(data, v)
 	}
 	m.Reset()
+	if in, ok := v.(*incoming); ok {
+		return m.UnmarshalVTUnsafe(in.keep(data))
+	}
 	return m.UnmarshalVTUnsafe(data.Materialize())
 }

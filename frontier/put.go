@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"unsafe"
 
 	"github.com/rs/zerolog"
 	"google.golang.org/grpc"
@@ -46,7 +47,7 @@ func (s *Server) streamLog(ctx context.Context) zerolog.Logger {
 
 // receive reads until the client sends no more.
 func receive(stream grpc.BidiStreamingServer[pb.URLItem, pb.AckMessage], q *pending) error {
-	var in pb.URLItem
+	var in incoming
 	for {
 		if err := stream.RecvMsg(&in); err != nil {
 			if errors.Is(err, io.EOF) {
@@ -54,7 +55,7 @@ func receive(stream grpc.BidiStreamingServer[pb.URLItem, pb.AckMessage], q *pend
 			}
 			return err
 		}
-		if !q.add(&in) {
+		if !q.add(&in.URLItem) {
 			return stream.Context().Err() // the client no longer takes acknowledgements
 		}
 	}
@@ -130,6 +131,7 @@ type batch struct {
 	puts      docindex.Puts
 	places    []int // index in acks of each of puts
 	acks      []pb.AckMessage
+	ids       []byte // the IDs of acks, which alias it
 	bytes     int
 	known     int   // items that report results
 	completed int   // those of known that are never due again
@@ -151,13 +153,20 @@ type bad struct {
 func (b *batch) reset() {
 	b.puts.Reset()
 	clear(b.acks) // releases the memory that they alias
-	*b = batch{puts: b.puts, places: b.places[:0], acks: b.acks[:0], bad: b.bad[:0],
+	*b = batch{puts: b.puts, places: b.places[:0], acks: b.acks[:0], ids: b.ids[:0], bad: b.bad[:0],
 		answers: b.answers[:0]}
+}
+
+// keep returns a copy of a text that is valid until b is reset.
+func (b *batch) keep(text string) string {
+	from := len(b.ids)
+	b.ids = append(b.ids, text...)
+	return unsafe.String(unsafe.SliceData(b.ids[from:]), len(text))
 }
 
 func (b *batch) full() bool { return len(b.acks) >= maxBatch || b.bytes >= maxBatchBytes }
 
-// add adds an item. A malformed item is acknowledged as SKIPPED, as the Java service does. That
+// add adds a copy of an item. A malformed item is acknowledged as SKIPPED, as the Java service does. That
 // service would store an item that is too long, so this one is acknowledged as FAIL: clients read
 // SKIPPED as "known".
 func (b *batch) add(id string, it item) {
@@ -165,7 +174,7 @@ func (b *batch) add(id string, it item) {
 		id = it.info.GetUrl()
 	}
 	b.bytes += len(id) + len(it.info.GetUrl()) + len(it.info.GetKey())
-	b.acks = append(b.acks, pb.AckMessage{ID: strings.ToValidUTF8(strings.Clone(id), "\uFFFD"),
+	b.acks = append(b.acks, pb.AckMessage{ID: b.keep(strings.ToValidUTF8(id, "\uFFFD")),
 		Status: pb.AckMessage_SKIPPED})
 	if it.known {
 		b.known++
