@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"regexp"
 	"regexp/syntax"
+	"slices"
+	"unicode/utf8"
 )
 
 // pattern is a compiled RE2 pattern with a filter before it: most URLs lack a text that the pattern
@@ -12,6 +14,9 @@ import (
 type pattern struct {
 	needs [][]byte       // a match contains one of them; nil: it may contain anything
 	re    *regexp.Regexp // nil: a URL with one of needs is a match
+
+	texts []string // of textsOf, until the filter of all patterns is made
+	atEnd bool
 }
 
 // maxNeeds bounds the texts of a pattern's filter. With more of them it saves nothing.
@@ -40,9 +45,12 @@ func newPattern(text string) (p pattern, size int, err error) {
 		p.needs = append(p.needs, []byte(one))
 	}
 	if tree.Op == syntax.OpLiteral && len(needed) == 1 {
+		p.texts = []string{foldedText(needed[0])}
 		return p, 1, nil
 	}
-	prog, err := syntax.Compile(tree.Simplify())
+	tree = tree.Simplify()
+	p.texts, p.atEnd = textsOf(tree)
+	prog, err := syntax.Compile(tree)
 	if err != nil {
 		return p, 0, err
 	}
@@ -56,7 +64,8 @@ func newPattern(text string) (p pattern, size int, err error) {
 func needs(tree *syntax.Regexp) (list []string) {
 	switch tree.Op {
 	case syntax.OpLiteral:
-		if tree.Flags&syntax.FoldCase == 0 {
+		// the rune for bytes that are no UTF-8 stands for any of them
+		if tree.Flags&syntax.FoldCase == 0 && !slices.Contains(tree.Rune, utf8.RuneError) {
 			return []string{string(tree.Rune)}
 		}
 	case syntax.OpCapture, syntax.OpPlus:
@@ -67,7 +76,8 @@ func needs(tree *syntax.Regexp) (list []string) {
 		}
 	case syntax.OpConcat:
 		for _, sub := range tree.Sub {
-			if one := needs(sub); shortest(one) > shortest(list) {
+			// of equally long texts the last one: "/" and "?" begin more patterns than they end
+			if one := needs(sub); len(one) > 0 && shortest(one) >= shortest(list) {
 				list = one
 			}
 		}
@@ -88,14 +98,6 @@ func shortest(list []string) (n int) {
 		if i == 0 || len(text) < n {
 			n = len(text)
 		}
-	}
-	return n
-}
-
-func shortestOf(list [][]byte) int {
-	n := len(list[0])
-	for _, text := range list {
-		n = min(n, len(text))
 	}
 	return n
 }

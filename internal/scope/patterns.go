@@ -8,28 +8,36 @@ import (
 // patterns is a list of patterns behind one filter: a single pass over a URL finds which of them may
 // match it, so that ten patterns cost hardly more than one.
 //
-// The filter knows three bytes of each text that a pattern needs. It is a table by a hash of three
-// bytes: a bit for each group of patterns that need them. A URL without these three bytes anywhere
-// cannot match.
+// The filter knows groups of three bytes, called grams, of texts of which each match of a pattern
+// contains one. It is a table by a hash of a gram: a bit for each group of patterns. A pass looks at
+// one gram in step. A text is long enough that one of its last grams is looked at, wherever in the URL
+// it stands, and the filter knows step grams of each.
 type patterns struct {
 	list   []pattern
 	filter *[filterSize]uint8 // nil: it can exclude none
-	groups [8][]uint16        // numbers of the patterns of each bit
-	always []uint16           // numbers of the patterns that the filter cannot exclude
+	step   int
+	atEnd  bool        // the filter knows grams that end a URL
+	groups [8][]uint16 // numbers of the patterns of each bit
+	always []uint16    // numbers of the patterns that the filter cannot exclude
 }
 
 const (
 	filterBits = 12
 	filterSize = 1 << filterBits
 	gramLen    = 3
+	maxStep    = 4
+	endSalt    = 0x9A5 // keeps grams that end a URL apart from others
 )
 
-func gram(a, b, c byte) uint32 {
-	return (uint32(a)<<16 | uint32(b)<<8 | uint32(c)) * 0x9E3779B1 >> (32 - filterBits)
+// gram returns the place of a gram in the filter. The text has at least gramLen bytes.
+func gram(end []byte) uint32 {
+	return (uint32(folded[end[0]])<<16 | uint32(folded[end[1]])<<8 | uint32(folded[end[2]])) * 0x9E3779B1 >>
+		(32 - filterBits)
 }
 
 // compilePatterns compiles the patterns of a member. left is how many instructions they may have.
 func compilePatterns(member string, list []string, left *int) (out patterns, err error) {
+	out.step = maxStep
 	for i, text := range list {
 		p, size, err := newPattern(text)
 		if err != nil {
@@ -39,15 +47,21 @@ func compilePatterns(member string, list []string, left *int) (out patterns, err
 			return out, &Fault{member, i, fmt.Sprintf("the patterns of the scope are too complex from here on; "+
 				"all together may have %d instructions", maxProgram)}
 		}
-		out.add(p)
+		out.list = append(out.list, p)
+		if n := shortest(p.texts); n >= gramLen && !p.atEnd {
+			out.step = min(out.step, n-gramLen+1)
+		}
+	}
+	for n := range out.list {
+		out.sort(uint16(n))
 	}
 	return out, nil
 }
 
-func (f *patterns) add(p pattern) {
-	n := uint16(len(f.list))
-	f.list = append(f.list, p)
-	if p.needs == nil || shortestOf(p.needs) < gramLen {
+// sort puts a pattern behind the filter, if the filter can exclude it.
+func (f *patterns) sort(n uint16) {
+	p := &f.list[n]
+	if shortest(p.texts) < gramLen {
 		f.always = append(f.always, n)
 		return
 	}
@@ -56,10 +70,18 @@ func (f *patterns) add(p pattern) {
 	}
 	group := n % 8
 	f.groups[group] = append(f.groups[group], n)
-	for _, text := range p.needs {
-		end := text[len(text)-gramLen:] // "/" begins more patterns than it ends
-		f.filter[gram(end[0], end[1], end[2])] |= 1 << group
+	for _, text := range p.texts {
+		end := []byte(text)[len(text)-gramLen:]
+		if p.atEnd {
+			f.atEnd = true
+			f.filter[gram(end)^endSalt] |= 1 << group
+			continue
+		}
+		for back := range f.step { // "/" begins more patterns than it ends
+			f.filter[gram([]byte(text)[len(text)-gramLen-back:])] |= 1 << group
+		}
 	}
+	p.texts = nil
 }
 
 // match reports whether any of the patterns matches a URL.
@@ -69,14 +91,7 @@ func (f *patterns) match(url []byte) bool {
 			return true
 		}
 	}
-	if f.filter == nil {
-		return false
-	}
-	found := uint8(0)
-	for i := gramLen - 1; i < len(url); i++ {
-		found |= f.filter[gram(url[i-2], url[i-1], url[i])]
-	}
-	for ; found != 0; found &= found - 1 {
+	for found := f.find(url); found != 0; found &= found - 1 {
 		for _, n := range f.groups[bits.TrailingZeros8(found)] {
 			if f.list[n].matches(url) {
 				return true
@@ -84,4 +99,18 @@ func (f *patterns) match(url []byte) bool {
 		}
 	}
 	return false
+}
+
+// find returns the groups of patterns that may match a URL, of those behind the filter.
+func (f *patterns) find(url []byte) (found uint8) {
+	if f.filter == nil || len(url) < gramLen {
+		return 0
+	}
+	if f.atEnd {
+		found = f.filter[gram(url[len(url)-gramLen:])^endSalt]
+	}
+	for i := 0; i <= len(url)-gramLen; i += f.step {
+		found |= f.filter[gram(url[i:])]
+	}
+	return found
 }
