@@ -35,13 +35,13 @@ func CrawlOf(p *Put) (id CrawlID, expires int64, ok bool) {
 	if !bytes.Contains(p.Metadata, []byte(`"appid"`)) {
 		return CrawlID{}, 0, false
 	}
-	m := DecodeMetadata(p.Metadata)
+	n := namingOf(p.Metadata)
 	id = CrawlID{
-		Spider: cmp.Or(first(m["spiderid"]), DefaultSpider),
-		App:    first(m["appid"]),
+		Spider: cmp.Or(string(n.spider), DefaultSpider),
+		App:    string(n.app),
 		Crawl:  cmp.Or(string(p.Crawl), DefaultCrawl),
 	}
-	return id, seconds(first(m["expires"])), id.App != ""
+	return id, seconds(string(n.expires)), id.App != ""
 }
 
 // ExpiryOf returns when a Put says that its crawl expires, in seconds since 1970; 0: never. The
@@ -60,11 +60,7 @@ func SpiderOf(metadata []byte) string {
 	if !bytes.Contains(metadata, []byte(`"spiderid"`)) && !bytes.Contains(metadata, []byte(`"appid"`)) {
 		return ""
 	}
-	m := DecodeMetadata(metadata)
-	if id := first(m["spiderid"]); id != "" || first(m["appid"]) == "" {
-		return id
-	}
-	return DefaultSpider
+	return namingOf(metadata).spiderOf()
 }
 
 func first(list []string) string {

@@ -22,8 +22,7 @@ func OwnerOf(metadata []byte) []byte {
 	if !bytes.Contains(metadata, []byte(`"spiderid"`)) && !bytes.Contains(metadata, []byte(`"appid"`)) {
 		return nil
 	}
-	m := DecodeMetadata(metadata)
-	return ownerText(first(m["spiderid"]), first(m["appid"]))
+	return namingOf(metadata).owner()
 }
 
 // OwnerOfCrawl returns the owner of a crawl's documents.

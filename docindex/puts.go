@@ -289,6 +289,9 @@ func compactMetadata(raw []byte) ([]byte, error) {
 	if len(raw) == 0 {
 		return nil, nil
 	}
+	if isCompact(raw) {
+		return raw, nil
+	}
 	var m map[string][]*string // pointers, to tell null from ""
 	if err := json.Unmarshal(raw, &m); err != nil {
 		return nil, errMetadata
