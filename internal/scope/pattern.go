@@ -15,9 +15,12 @@ type pattern struct {
 	needs [][]byte       // a match contains one of them; nil: it may contain anything
 	re    *regexp.Regexp // nil: a URL with one of needs is a match
 
-	texts []string // of textsOf, until the filter of all patterns is made
+	texts []string // of textsOf; nil: too many, or none
 	atEnd bool
 }
+
+// maxSearched bounds the texts that are searched for before a pattern is matched.
+const maxSearched = 4
 
 // maxNeeds bounds the texts of a pattern's filter. With more of them it saves nothing.
 const maxNeeds = 8
@@ -104,12 +107,59 @@ func shortest(list []string) (n int) {
 
 func (p *pattern) matches(url []byte) bool {
 	if p.needs == nil {
-		return p.re.Match(url)
+		return p.mayMatch(url) && p.re.Match(url)
 	}
 	for _, text := range p.needs {
 		if bytes.Contains(url, text) {
-			return p.re == nil || p.re.Match(url)
+			return p.re == nil || p.mayMatch(url) && p.re.Match(url)
 		}
 	}
 	return false
+}
+
+// mayMatch reports whether a URL has one of the texts.
+func (p *pattern) mayMatch(url []byte) bool {
+	if len(p.texts) == 0 || len(p.texts) > maxSearched {
+		return true
+	}
+	for _, text := range p.texts {
+		from := url
+		if p.atEnd {
+			from = url[max(0, len(url)-len(text)):]
+		}
+		if containsFolded(from, text) {
+			return true
+		}
+	}
+	return false
+}
+
+// containsFolded reports whether a text is in a URL. The text is folded.
+func containsFolded(url []byte, text string) bool {
+	first := text[0]
+	alone := folded[first] == first && first != '0' && (first < 'a' || first > 'z') // nothing else is folded to it
+	for len(url) >= len(text) {
+		if alone {
+			at := bytes.IndexByte(url, first)
+			if at < 0 || len(url)-at < len(text) {
+				return false
+			}
+			url = url[at:]
+		}
+		if folded[url[0]] == first && hasFolded(url[1:], text[1:]) {
+			return true
+		}
+		url = url[1:]
+	}
+	return false
+}
+
+// hasFolded reports whether a text begins with another, which is folded and not longer.
+func hasFolded(text []byte, start string) bool {
+	for i := range len(start) {
+		if folded[text[i]] != start[i] {
+			return false
+		}
+	}
+	return true
 }

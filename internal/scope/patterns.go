@@ -14,11 +14,11 @@ import (
 // it stands, and the filter knows step grams of each.
 type patterns struct {
 	list   []pattern
-	filter *[filterSize]uint8 // nil: it can exclude none
+	filter *[filterSize]uint16 // nil: it can exclude none
 	step   int
-	atEnd  bool        // the filter knows grams that end a URL
-	groups [8][]uint16 // numbers of the patterns of each bit
-	always []uint16    // numbers of the patterns that the filter cannot exclude
+	atEnd  bool         // the filter knows grams that end a URL
+	groups [16][]uint16 // numbers of the patterns of each bit
+	always []uint16     // numbers of the patterns that the filter cannot exclude
 }
 
 const (
@@ -62,13 +62,14 @@ func compilePatterns(member string, list []string, left *int) (out patterns, err
 func (f *patterns) sort(n uint16) {
 	p := &f.list[n]
 	if shortest(p.texts) < gramLen {
+		p.texts = nil
 		f.always = append(f.always, n)
 		return
 	}
 	if f.filter == nil {
-		f.filter = new([filterSize]uint8)
+		f.filter = new([filterSize]uint16)
 	}
-	group := n % 8
+	group := n % 16
 	f.groups[group] = append(f.groups[group], n)
 	for _, text := range p.texts {
 		end := []byte(text)[len(text)-gramLen:]
@@ -81,7 +82,9 @@ func (f *patterns) sort(n uint16) {
 			f.filter[gram([]byte(text)[len(text)-gramLen-back:])] |= 1 << group
 		}
 	}
-	p.texts = nil
+	if len(p.texts) > maxSearched {
+		p.texts = nil
+	}
 }
 
 // match reports whether any of the patterns matches a URL.
@@ -92,7 +95,7 @@ func (f *patterns) match(url []byte) bool {
 		}
 	}
 	for found := f.find(url); found != 0; found &= found - 1 {
-		for _, n := range f.groups[bits.TrailingZeros8(found)] {
+		for _, n := range f.groups[bits.TrailingZeros16(found)] {
 			if f.list[n].matches(url) {
 				return true
 			}
@@ -102,7 +105,7 @@ func (f *patterns) match(url []byte) bool {
 }
 
 // find returns the groups of patterns that may match a URL, of those behind the filter.
-func (f *patterns) find(url []byte) (found uint8) {
+func (f *patterns) find(url []byte) (found uint16) {
 	if f.filter == nil || len(url) < gramLen {
 		return 0
 	}
