@@ -62,6 +62,7 @@ type Puts struct {
 	buf        []byte
 	items      []item
 	hasVia     bool
+	hasDocID   bool
 	hasLastMod bool
 }
 
@@ -94,7 +95,7 @@ type item struct {
 // Reset empties p and keeps its memory. What At returned before is no longer valid.
 func (p *Puts) Reset() {
 	p.buf, p.items = p.buf[:0], p.items[:0]
-	p.hasVia, p.hasLastMod = false, false
+	p.hasVia, p.hasDocID, p.hasLastMod = false, false, false
 }
 
 // Grow makes room for about as much as another Puts has.
@@ -164,6 +165,9 @@ func (p *Puts) AddChecked(put Put, host []byte) { p.add(&put, host) }
 
 // HasVia reports whether a URL has Via.
 func (p *Puts) HasVia() bool { return p.hasVia }
+
+// HasDocID reports whether a URL has DocID.
+func (p *Puts) HasDocID() bool { return p.hasDocID }
 
 // HasLastMod reports whether a URL has LastMod.
 func (p *Puts) HasLastMod() bool { return p.hasLastMod }
@@ -238,6 +242,7 @@ func (p *Puts) add(put *Put, host []byte) {
 	p.addPage(&it, put.Page)
 	p.items = append(p.items, it)
 	p.hasVia = p.hasVia || it.viaLen > 0
+	p.hasDocID = p.hasDocID || it.idLen > 0
 	p.hasLastMod = p.hasLastMod || it.lastMod != 0
 }
 

@@ -25,7 +25,7 @@ func (s *Store) Put(ctx context.Context, p *docindex.Puts) (res docindex.PutResu
 	if p.Kept {
 		defer s.recountAll()
 	}
-	if p.HasVia() {
+	if p.HasVia() && p.HasDocID() {
 		if ends := partsOf(p); len(ends) > 1 {
 			err = s.putParts(ctx, p, ends, &res)
 			return res, err
@@ -102,8 +102,10 @@ type batch struct {
 	res      *docindex.PutResult
 	now      int64
 	pages    map[string]*docindex.Document // by DOC_ID; nil: there is none
-	refusals map[int]struct{}              // URLs whose page is not known
-	name     string                        // of last
+	via      []byte                        // the DOC_ID of the page that was asked for last
+	viaPage  *docindex.Document
+	refusals map[int]struct{} // URLs whose page is not known
+	name     string           // of last
 	last     *crawl
 	asked    bool // name and last are set
 }
@@ -179,8 +181,18 @@ func (b *batch) refuse(i int, err error) {
 	b.res.Refused = append(b.res.Refused, docindex.Refusal{Index: i, Err: err})
 }
 
-// page returns the document with a DOC_ID, or nil.
-func (b *batch) page(ctx context.Context, id []byte) (*docindex.Document, error) {
+// page returns the document with a DOC_ID, or nil. Most links stand beside others of their page.
+func (b *batch) page(ctx context.Context, id []byte) (page *docindex.Document, err error) {
+	if !bytes.Equal(b.via, id) {
+		if b.viaPage, err = b.findPage(ctx, id); err != nil {
+			return nil, err
+		}
+		b.via = id
+	}
+	return b.viaPage, nil
+}
+
+func (b *batch) findPage(ctx context.Context, id []byte) (*docindex.Document, error) {
 	if page, known := b.pages[string(id)]; known {
 		return page, nil
 	}

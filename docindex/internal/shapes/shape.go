@@ -30,7 +30,7 @@ const (
 
 // Of returns the shape of a URL in serialised form. Any text has one.
 func Of(url []byte) Shape {
-	path := afterHost(url)
+	_, path := split(url)
 	path, query, _ := bytes.Cut(path, []byte("?"))
 	h, traps := hash(offset), uint8(0)
 	if at := bytes.IndexByte(path, ';'); at >= 0 { // parameters, such as ;jsessionid=
@@ -57,24 +57,21 @@ func Of(url []byte) Shape {
 	return Shape{hash: max(1, uint64(h)), path: of, kind: kind, traps: traps}
 }
 
-// Host returns the host in a URL, with its port, or nothing.
-func Host(url []byte) []byte {
+// split cuts a URL behind its host. A text without a host is what is behind it.
+func split(url []byte) (host, rest []byte) {
 	at := bytes.Index(url, []byte("://"))
 	if at < 0 {
-		return nil
+		return nil, url
 	}
-	rest := url[at+3:]
-	if end := bytes.IndexAny(rest, "/?"); end >= 0 {
-		rest = rest[:end]
+	from := at + 3
+	end := from
+	for end < len(url) && url[end] != '/' && url[end] != '?' {
+		end++
 	}
-	return rest
-}
-
-func afterHost(url []byte) []byte {
-	if host := Host(url); len(host) > 0 {
-		return url[bytes.Index(url, []byte("://"))+3+len(host):]
+	if end == from {
+		return nil, url
 	}
-	return url
+	return url[from:end], url[end:]
 }
 
 // hash is an FNV-1a hash.
@@ -141,7 +138,7 @@ func (h *hash) file(name []byte) {
 		defer h.text(name[at:])
 		name = name[:at]
 	}
-	switch at := bytes.IndexAny(name, "0123456789"); {
+	switch at := firstDigit(name); {
 	case at < 0:
 		h.byte('*')
 	case isIdentifier(name):
@@ -195,23 +192,46 @@ func known(seen []uint64, one uint64) bool {
 	return false
 }
 
+// firstDigit returns the place of the first digit, or -1.
+func firstDigit(name []byte) int {
+	for i, c := range name {
+		if isDigit(c) {
+			return i
+		}
+	}
+	return -1
+}
+
 func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+// kinds says of each byte what it is in an identifier: 1 a digit, 2 another part, 0 none.
+var kinds = func() (of [256]uint8) {
+	for c := range of {
+		switch b := byte(c); {
+		case isDigit(b):
+			of[c] = 1
+		case isLetter(b) || b == '-' || b == '_':
+			of[c] = 2
+		}
+	}
+	return of
+}()
 
 // isIdentifier reports whether a name looks made by a program: digits alone, or eight and more
 // letters and digits that change often.
 func isIdentifier(name []byte) bool {
-	digits, changes := 0, 0
+	digits, changes, was := 0, 0, uint8(0)
 	for i, c := range name {
-		switch {
-		case isDigit(c):
-			digits++
-		case !isLetter(c) && c != '-' && c != '_':
+		kind := kinds[c]
+		if kind == 0 {
 			return false
 		}
-		if i > 0 && isDigit(c) != isDigit(name[i-1]) {
-			changes++
+		digits += int(kind & 1)
+		if i > 0 {
+			changes += int(kind&1 ^ was&1)
 		}
+		was = kind
 	}
 	return digits > 0 && (digits == len(name) || len(name) >= 8 && changes >= 4)
 }

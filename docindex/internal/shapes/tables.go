@@ -24,6 +24,8 @@ type Tables[T any] struct {
 // page is the page whose links came last.
 type page struct {
 	url   []byte
+	host  []byte // in url, with its port
+	path  []byte // in url: what is behind the host, without a slash at the end
 	shape Shape
 	hash  uint64 // of url
 }
@@ -35,6 +37,18 @@ func (p *page) set(url []byte) {
 	h := hash(offset)
 	h.text(url)
 	p.url, p.shape, p.hash = append(p.url[:0], url...), Of(url), uint64(h)
+	p.host, p.path = split(p.url)
+	p.path = bytes.TrimSuffix(p.path, slash)
+}
+
+// teaches reports whether something is learned from a link on the page: the page is on the same host,
+// and is not another spelling of it, as it is when an answer redirects to https.
+func (p *page) teaches(url, host []byte) bool {
+	if !bytes.HasPrefix(p.host, host) || len(p.host) > len(host) && p.host[len(host)] != ':' {
+		return false
+	}
+	_, path := split(url)
+	return !bytes.Equal(p.path, bytes.TrimSuffix(path, slash))
 }
 
 // Shape is [Of]. It remembers the last one: a store asks several times for each URL.
@@ -83,7 +97,7 @@ func (s *Tables[T]) Enter(queue uint32, p *docindex.Put, host []byte, of State) 
 	t.counted += len(t.branches) - before
 	s.branches += len(t.branches) - before
 	s.page.set(p.Page)
-	if teaches(p, host) {
+	if s.page.teaches(p.URL, host) {
 		dearer = t.learn(s.page.hash, s.page.shape, no)
 	}
 	return no, dearer
@@ -106,7 +120,7 @@ func (l *Links) Text(p *docindex.Put, host []byte) string {
 	}
 	l.page.set(p.Page)
 	of, teach := Of(p.URL), byte(0)
-	if teaches(p, host) {
+	if l.page.teaches(p.URL, host) {
 		teach = 1
 	}
 	b := binary.BigEndian.AppendUint64(make([]byte, 0, 38), of.hash)
@@ -114,14 +128,6 @@ func (l *Links) Text(p *docindex.Put, host []byte) string {
 	b = append(binary.BigEndian.AppendUint32(b, of.kind), of.traps, teach)
 	b = binary.BigEndian.AppendUint64(b, l.page.hash)
 	return string(binary.BigEndian.AppendUint64(b, l.page.shape.hash))
-}
-
-// teaches reports whether something is learned from a link: its page is on the same host, and is
-// not another spelling of it, as it is when an answer redirects to https.
-func teaches(p *docindex.Put, host []byte) bool {
-	from := Host(p.Page)
-	return bytes.HasPrefix(from, host) && (len(from) == len(host) || from[len(host)] == ':') &&
-		!bytes.Equal(bytes.TrimSuffix(afterHost(p.Page), slash), bytes.TrimSuffix(afterHost(p.URL), slash))
 }
 
 var slash = []byte("/")
