@@ -47,6 +47,7 @@ func measurements() []measurement {
 		{name: "reserving", take: takeReserving},
 		{name: "waiting", take: takeWaiting},
 		{name: "scaleout", take: takeScaleOut},
+		{name: "puts", take: takePuts},
 		{name: "scale", take: takeScale, apart: true},
 	}
 }

@@ -31,6 +31,8 @@ func newPlayer(role string) (player, error) {
 		return &scaled{}, nil
 	case "reservation":
 		return &service{}, nil
+	case "puts":
+		return &putServer{}, nil
 	case "broker":
 		return &broker{}, nil
 	}

@@ -43,7 +43,7 @@ func randomURL(rng *rand.Rand) string {
 // A list of patterns matches what one of its patterns matches, whatever filters stand before them.
 func TestPatternsMatchAsAlone(t *testing.T) {
 	matched := 0
-	for seed := range uint64(3000) {
+	for seed := range uint64(1000) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		var list []string
 		for range 1 + rng.IntN(12) {
@@ -70,8 +70,8 @@ func TestPatternsMatchAsAlone(t *testing.T) {
 			}
 		}
 	}
-	if matched < 10_000 || matched > 80_000 {
-		t.Errorf("%d of 90,000 URLs matched; the test wants some that do and some that do not", matched)
+	if matched < 3000 || matched > 27_000 {
+		t.Errorf("%d of 30,000 URLs matched; the test wants some that do and some that do not", matched)
 	}
 }
 
