@@ -44,8 +44,8 @@ func plainNaming(metadata []byte) (n naming, ok bool) {
 	return n, n.plain
 }
 
-// isCompact reports whether metadata have the form that [EncodeMetadata] writes, and need no escapes.
-// It is false for some that have that form, too.
+// isCompact reports whether metadata have the form that [EncodeMetadata] writes, and need no
+// escapes. It is false for some that have that form, too.
 func isCompact(metadata []byte) bool {
 	var last []byte
 	rest, ok := bytes.CutPrefix(metadata, []byte("{"))

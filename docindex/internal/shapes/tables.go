@@ -41,8 +41,8 @@ func (p *page) set(url []byte) {
 	p.path = bytes.TrimSuffix(p.path, slash)
 }
 
-// teaches reports whether something is learned from a link on the page: the page is on the same host,
-// and is not another spelling of it, as it is when an answer redirects to https.
+// teaches reports whether something is learned from a link on the page: the page is on the same
+// host, and is not another spelling of it, as it is when an answer redirects to https.
 func (p *page) teaches(url, host []byte) bool {
 	if !bytes.HasPrefix(p.host, host) || len(p.host) > len(host) && p.host[len(host)] != ':' {
 		return false
