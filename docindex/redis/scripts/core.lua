@@ -1,6 +1,9 @@
 -- What all scripts share. KEYS[1] is the shard: the start of all its keys, which are in one slot. ARGV: now in microseconds
 -- ('': Redis' clock), owner, its lease, the gap of the slots, the first free place in rings, how many documents the slots have at most of a
 -- queue with branches (0: any number); from the seventh on the script's.
+--
+-- A script has only those statements of the shared code that it names (link.go). So a statement begins in the first column. A
+-- constant in capitals stands for its value: no field of a table constructor and no other variable has its name.
 local base, owner, ownerLease, slotGap = KEYS[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local floor, max, min = math.floor, math.max, math.min
 
