@@ -38,6 +38,13 @@ type pacedQueue struct {
 	shard int
 	id    string
 	calls int // that are about to hand out some of it
+	takes int // how many there have been
+}
+
+// askedQueue is a queue of which clients may have no URL any more, and its takes when that was asked.
+type askedQueue struct {
+	*pacedQueue
+	takes int
 }
 
 const (
@@ -121,6 +128,7 @@ func (p *clientPace) take(e *entry, lease, now int64) (wait int64, all bool) {
 	p.table.Take(no, now)
 	p.table.Gave(no, now+1) // now is rounded down
 	q.calls++
+	q.takes++
 	p.endsAtLocked(q, name, now+lease)
 	return 0, false
 }
@@ -266,7 +274,7 @@ func (p *clientPace) reported(crawl, key string) {
 
 // toAsk closes the queues whose leases have ended. It returns those of which clients may have no
 // URL any more.
-func (p *clientPace) toAsk(now int64) (list []*pacedQueue) {
+func (p *clientPace) toAsk(now int64) (list []askedQueue) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.of == nil {
@@ -281,17 +289,17 @@ func (p *clientPace) toAsk(now int64) (list []*pacedQueue) {
 			continue // its call says what it gave
 		}
 		if delete(p.ask, name); q != nil && q.no != 0 && p.table.IsOpen(q.no) {
-			list = append(list, q)
+			list = append(list, askedQueue{q, q.takes})
 		}
 	}
 	return list
 }
 
-// close closes a queue of which clients have no URL, unless a call is about to hand out some.
-func (p *clientPace) close(q *pacedQueue) {
+// close closes a queue of which clients have no URL, unless a call has taken it since that was asked.
+func (p *clientPace) close(q askedQueue) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.of != nil && q.no != 0 && q.calls == 0 && p.names[q.no] != "" {
+	if p.of != nil && q.no != 0 && q.takes == q.pacedQueue.takes && p.names[q.no] != "" {
 		p.table.Return(q.no)
 	}
 }
@@ -299,7 +307,7 @@ func (p *clientPace) close(q *pacedQueue) {
 // closeQueues asks Redis which queues clients have no URL of any more.
 func (s *Store) closeQueues(ctx context.Context) error {
 	var args [shards][]string
-	var at [shards][]*pacedQueue
+	var at [shards][]askedQueue
 	for _, q := range s.pace.toAsk(s.nowMS()) {
 		args[q.shard] = append(args[q.shard], q.id, string(q.host))
 		at[q.shard] = append(at[q.shard], q)

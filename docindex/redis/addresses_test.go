@@ -2,8 +2,11 @@ package redis
 
 import (
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/redis/rueidis"
 
 	"urlserver/docindex"
 )
@@ -31,29 +34,93 @@ func TestAddressOfAnotherDaemon(t *testing.T) {
 		})
 	}
 	put(t, owner, 12)
-	served := func(s *Store) (urls []string) {
-		r := docindex.Request{AnyCrawl: true, PerQueue: 1, MaxQueues: 1, Lease: testLease}
-		err := s.Serve(t.Context(), r, func(h *docindex.Served) error {
-			for i := range h.Len() {
-				urls = append(urls, string(h.At(i).URL))
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return urls
-	}
 	for gap := range 5 {
 		d.pass(2100 * time.Millisecond)
-		if urls := served(other); len(urls) > 0 {
+		if urls := served(t, other); len(urls) > 0 {
 			t.Fatalf("%q are served by a daemon without the lease", urls)
 		}
-		urls := served(owner)
+		urls := served(t, owner)
 		if len(urls) != 1 {
 			t.Fatalf("after gap %d, %q are served by the daemon with the lease; want one", gap, urls)
 		}
 		reportFetched(t, owner, urls[0])
+	}
+}
+
+// openQueues is the use of an address by this daemon alone. It keeps how many queues clients have URLs
+// of there.
+type openQueues struct {
+	addressUse
+	n atomic.Int64
+}
+
+func (u *openQueues) SetOpen(queues int, _, _ int64) { u.n.Store(int64(queues)) }
+
+// openAddress makes a store keep the pace of an address, where all hosts are, with at most so many
+// open requests.
+func openAddress(s *Store, most int) *openQueues {
+	use := &openQueues{addressUse: true}
+	pace := docindex.Pace{Gap: 1000, Open: most}
+	s.SetAddresses(func([]byte) docindex.HostAddress {
+		return docindex.HostAddress{Addr: netip.MustParseAddr("192.0.2.1"), SitePace: pace,
+			AddressPace: pace, Use: use}
+	})
+	return use
+}
+
+// served returns the URLs that one call gives a client: at most one.
+func served(t *testing.T, s *Store) (urls []string) {
+	r := docindex.Request{AnyCrawl: true, PerQueue: 1, MaxQueues: 1, Lease: testLease}
+	err := s.Serve(t.Context(), r, func(h *docindex.Served) error {
+		for i := range h.Len() {
+			urls = append(urls, string(h.At(i).URL))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	return urls
+}
+
+// TestReportFreesTheAddress has a client report its URL and ask for nothing more: the address is free
+// for others.
+func TestReportFreesTheAddress(t *testing.T) {
+	d := newDaemons(t)
+	s := d.start()
+	use := openAddress(s, 1)
+	d.pass(2 * time.Second)
+	put(t, s, 2)
+	urls := served(t, s)
+	if len(urls) != 1 || use.n.Load() != 1 {
+		t.Fatalf("%q are served, %d queues open; want one each", urls, use.n.Load())
+	}
+	reportFetched(t, s, urls[0])
+	s.sweep(t.Context())
+	if n := use.n.Load(); n != 0 {
+		t.Errorf("%d queues are open after a heartbeat; want none", n)
+	}
+}
+
+// TestGivenWhileAQueueIsLookedAt has a client take a URL of a queue after Redis has said that clients
+// have none of it, and before that answer arrives: the queue stays open.
+func TestGivenWhileAQueueIsLookedAt(t *testing.T) {
+	d := newDaemons(t)
+	s := d.start()
+	use := openAddress(s, 2)
+	d.pass(2 * time.Second)
+	putURLs(t, s, "", "http://h.test/1", "http://h.test/2")
+	first := served(t, s)
+	if len(first) != 1 {
+		t.Fatalf("%q are served; want one", first)
+	}
+	d.pass(2 * time.Second)
+	given := make(chan []string, 1)
+	after(t, s, outScript, func([]rueidis.RedisResult) { given <- served(t, s) })
+	reportFetched(t, s, first[0])
+	s.sweep(t.Context())
+	if second := <-given; len(second) != 1 || use.n.Load() != 1 {
+		t.Errorf("%q are served, %d queues open; want one each", second, use.n.Load())
 	}
 }
 

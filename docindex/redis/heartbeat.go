@@ -52,6 +52,7 @@ func (s *Store) sweep(ctx context.Context) {
 			}
 		}
 	}
+	_ = s.closeQueues(ctx) // or else a client that asks for nothing more would keep their addresses
 	s.rejoin(ctx)
 	s.retryDeferred(ctx)
 	s.dropSnapshots(time.Now())
