@@ -419,6 +419,10 @@ func (d *Daemon) recall(o *docindex.Outcomes) {
 	_ = d.ask(context.Background(), func(e *engine.Engine) { e.Recalled(o) }) // a daemon that has stopped sends nothing
 }
 
+// RecallAll makes the engine return all documents to the index, those at spiders when they would be
+// sent again. It does not wait for that.
+func (d *Daemon) RecallAll() { d.post(func(e *engine.Engine) { e.RecallAll() }) }
+
 func (d *Daemon) setBackpressure(on bool) {
 	d.post(func(e *engine.Engine) { e.SetBackpressure(on) })
 }

@@ -123,6 +123,7 @@ type server struct {
 
 	resolver         *resolver.Resolver
 	closeIndex       func() error        // nil: it is in memory, or elsewhere
+	onLeaseLost      func(lost func())   // of an index that several daemons share; nil: it is not
 	reserver         *urlserver.Reserver // nil: reservation.kind is "none"
 	janitor          time.Duration       // period in which the reservation is swept; 0: others do
 	closeReservation func() error
@@ -189,6 +190,9 @@ func (s *server) open(ctx context.Context, cfg configs.Config) (err error) {
 		Index: index, Store: store, Resolver: s.resolver, Reserver: s.reserver, Traces: s.traces,
 		CrawlLog: s.lines, Log: s.log,
 	})
+	if s.onLeaseLost != nil {
+		s.onLeaseLost(s.daemon.RecallAll)
+	}
 	if err := s.crawls.open(cfg.Monitor, s.base, s.daemon, s.log); err != nil {
 		return err
 	}
@@ -313,7 +317,7 @@ func (s *server) openShared(cfg configs.DocIndex, lost configs.Reservation) (doc
 		Addrs: cfg.Addrs, Prefix: cfg.Prefix, Password: string(cfg.Token), TLS: secure, Lease: lost.Lease,
 		Janitor: lost.Janitor, Log: s.log,
 	})
-	s.closeIndex = store.Close
+	s.closeIndex, s.onLeaseLost = store.Close, store.OnLeaseLost
 	return store, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -157,6 +158,40 @@ func TestDaemonsShareAnAddressOfClients(t *testing.T) {
 	}
 	both.Wait()
 	p.judge(t, 8, all)
+}
+
+// TestDaemonThatStoodStill stops a daemon's process for longer than its lease while it has documents
+// of a host. Meanwhile a client of another daemon is told by that host to leave it alone. The first
+// daemon obeys when it goes on, though nobody has told it.
+func TestDaemonThatStoodStill(t *testing.T) {
+	t.Parallel()                     // it mostly waits
+	const patience = 6 * time.Second // that the host asks for
+	redis := redistest.Start(t)
+	names := serveNames(t, func(string) string { return "127.0.0.2" })
+	text := fmt.Sprintf(withAddresses, names, "") +
+		fmt.Sprintf("[docindex]\nkind = \"redis\"\naddrs = [%q]\n[reservation]\nkind = \"redis\"\n"+
+			"addrs = [%[1]q]\nlease = \"2s\"\npenalty = \"1s\"\njanitor = \"1s\"\n", redis.Addr())
+	client := dialFrontier(t, startDaemon(t, write(t, "urlserver.toml", text)))
+	first := startChild(t, write(t, "urlserver.toml", text))
+	client.discover("http://h.test/0", "http://h.test/1", "http://h.test/2", "http://h.test/3")
+	spider := dialSpider(t, first.spiders)
+	spider.next()
+	first.signal(syscall.SIGSTOP)
+	var given []string
+	redistest.Eventually(t, "a URL for the client", func() bool {
+		given = client.get()
+		return len(given) > 0
+	})
+	told := time.Now()
+	client.ended(given[0], "status", "503", "retry-after", fmt.Sprint(int(patience.Seconds())))
+	first.signal(syscall.SIGCONT)
+	spider.conn.Close()
+	dialSpider(t, first.spiders).next()
+	if after := time.Since(told); after < patience {
+		t.Errorf("a page of the host was sent after %v; want none before %v", after, patience)
+	}
+	first.signal(syscall.SIGKILL)
+	first.wait()
 }
 
 // TestDaemonsReachThePaceOfAddresses: clients of several daemons with index and reservation in

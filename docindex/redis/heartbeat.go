@@ -8,29 +8,63 @@ import (
 // noticed is the longest time after which a daemon notices what others have put.
 const noticed = 2 * time.Second
 
+// OnLeaseLost registers lost. It is called when this daemon's process has stood still for a
+// lease, and when Redis answers again after a lease without a heartbeat. By then other daemons may
+// have documents of its slots, and their hosts may have told clients of those to leave them alone. The
+// daemon is to Return what it has not sent. lost may block but must not call the store.
+func (s *Store) OnLeaseLost(lost func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leaseLost = lost
+}
+
 // heartbeat sweeps at intervals until ctx ends.
 func (s *Store) heartbeat(ctx context.Context) {
 	ticks := time.NewTicker(max(min(s.cfg.Lease/3, s.cfg.Janitor, noticed), time.Millisecond))
 	defer ticks.Stop()
+	ended := time.Now() // the last sweep
+	counted := ended    // the lease counts from then: when the last sweep that Redis answered began
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticks.C:
-			s.sweep(ctx)
+			began := time.Now()
+			stoodStill := began.Sub(ended) > s.cfg.Lease
+			if stoodStill {
+				s.tellLeaseLost() // before Redis answers: the slots would send meanwhile
+			}
+			answered := s.sweep(ctx)
+			ended = time.Now()
+			if answered && !stoodStill && ended.Sub(counted) > s.cfg.Lease {
+				s.tellLeaseLost()
+			}
+			if answered {
+				counted = began
+			}
 		}
+	}
+}
+
+func (s *Store) tellLeaseLost() {
+	s.mu.Lock()
+	lost := s.leaseLost
+	s.mu.Unlock()
+	if lost != nil {
+		lost()
 	}
 }
 
 // sweep records in all shards that this daemon is alive, and processes what has become due there.
 // It finishes deletions that a dead daemon began, wakes the slots for what other daemons have
-// scheduled, and notifies the inbox. The next sweep repeats what fails.
-func (s *Store) sweep(ctx context.Context) {
+// scheduled, and notifies the inbox. It reports whether all shards answered. The next sweep repeats
+// what fails.
+func (s *Store) sweep(ctx context.Context) (answered bool) {
 	more, changed := true, false
 	for n := 0; more && n < maxCatch && ctx.Err() == nil; n++ {
 		answers, err := s.unbroken(ctx, everyShard(heartbeatScript, ""))
 		if err != nil {
-			return
+			return false
 		}
 		more = catching(answers)
 		for _, a := range answers {
@@ -59,6 +93,7 @@ func (s *Store) sweep(ctx context.Context) {
 	if changed {
 		s.wake()
 	}
+	return true
 }
 
 // retire records that this daemon has ended, which returns its documents.

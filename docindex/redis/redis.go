@@ -88,6 +88,8 @@ type Store struct {
 	// cancel ends documents in the slots; nil: there are no slots.
 	cancel func(context.Context, *docindex.Outcomes) (ended int, err error)
 
+	leaseLost func() // nil: there are no slots
+
 	lastSeqs [shards]int64 // how much was scheduled in each; only the heartbeat uses it
 	inbox    chan struct{} // holds one item when there may be notifications
 	others   time.Duration // how long a purge waits for the slots of other daemons

@@ -21,7 +21,9 @@ type outcomes struct {
 	cancelOnReturn  map[uint32]docindex.Kind // documents at spiders that are not to be sent again
 	cancelOnArrival map[string]cancelled     // by DOC_ID: documents that may come with the next answer of the index
 	cancels         []*cancelCount           // whose caller waits for that answer
-	returnCursor    uint32                   // of the slots, while documents go back because there is no spider
+	returnCursor    uint32                   // of the slots, while documents go back
+	recallsQueued   bool                     // all that are queued go back before anything is sent
+	recallsArriving bool                     // so do all that the next answer of the index has
 	url             []byte                   // a buffer of Engine.docURL
 }
 
@@ -89,6 +91,17 @@ func (e *Engine) Recalled(o *docindex.Outcomes) {
 	}
 }
 
+// RecallAll returns all documents to the doc index instead of sending them, as Recalled does. Until
+// those that are queued have gone, nothing is sent. What the index hands out from now on stays.
+func (e *Engine) RecallAll() {
+	e.outcomes.recallsQueued, e.outcomes.returnCursor = true, 0
+	e.outcomes.recallsArriving = e.intake.asking || e.intake.batch != nil
+	mark := func(doc uint32) { e.outcomes.returnOnTurn[doc] = struct{}{} }
+	for next := e.slots.InFlight(0, inFlightStep, e.now, mark); next != 0; {
+		next = e.slots.InFlight(next, inFlightStep, e.now, mark)
+	}
+}
+
 // recall returns a document to the index now if it is in a queue, or when it would be sent next.
 func (e *Engine) recall(doc uint32) {
 	if e.slots.Dequeue(doc) {
@@ -120,12 +133,14 @@ func (e *Engine) returnDoc(doc uint32) {
 // dequeueLook is how many origins one search for a document to return looks at.
 const dequeueLook = 64
 
-// returnQueued returns queued documents to a shared index while no spider is connected.
-func (e *Engine) returnQueued(budget *int, due *waiter) {
-	if !e.noSpiders() || len(e.spiders.leaving) > 0 || e.intake.batch != nil {
+// returnQueued returns queued documents to a shared index while no spider is connected, or after
+// RecallAll.
+func (e *Engine) returnQueued(budget *int) {
+	if !e.outcomes.recallsQueued && !e.noSpiders() || len(e.spiders.leaving) > 0 || e.intake.batch != nil {
 		return
 	}
 	if c := e.slots.Counts(); c.Held == c.InFlight {
+		e.outcomes.recallsQueued = false
 		return
 	}
 	for ; *budget > 0; *budget-- {
@@ -134,6 +149,7 @@ func (e *Engine) returnQueued(budget *int, due *waiter) {
 		if doc != 0 {
 			e.returnDoc(doc)
 		} else if next == 0 {
+			e.outcomes.recallsQueued = false
 			return
 		}
 	}

@@ -278,14 +278,14 @@ func (e *Engine) Step(clock func() time.Duration) (wait time.Duration) {
 	e.endSlowChecks(&due)
 	e.retryRobots()
 	e.endDelays(&due)
-	if !e.sending.disabled() && e.rules.next == 0 {
+	e.returnQueued(&budget)
+	if !e.sending.disabled() && e.rules.next == 0 && !e.outcomes.recallsQueued {
 		e.startRequests(&budget, &waiter{}) // the second call tells how long to wait
 		e.send(&budget, &due, clock)
 		e.startRequests(&budget, &due) // again: for what send has found without a robots.txt
 	}
 	e.endSlowChecks(&due) // again: for hosts that send has set aside
 	e.askVerdicts(&due)
-	e.returnQueued(&budget, &due)
 	e.askIndex(&due)
 	e.requestLeases(&due)
 	e.forget()
@@ -297,7 +297,8 @@ func (e *Engine) Step(clock func() time.Duration) (wait time.Duration) {
 	}
 	due.after(e.slots.Wait(e.now)) // last: what was sent has begun to time out
 	switch {
-	case budget <= 0, e.intake.batch != nil, e.rules.next != 0, !e.sending.disabled() && e.mayResume():
+	case budget <= 0, e.intake.batch != nil, e.rules.next != 0, e.outcomes.recallsQueued,
+		!e.sending.disabled() && e.mayResume():
 		return 0
 	case faulty(faultSpin):
 		return 1

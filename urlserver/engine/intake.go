@@ -129,6 +129,7 @@ func (e *Engine) takeCandidates() {
 	if e.intake.next == len(p.docs) {
 		e.intake.batch = nil
 		clear(e.outcomes.returnOnArrival)
+		e.outcomes.recallsArriving = false
 		e.outcomes.finishCancels()
 		e.setBackoff(e.intake.newDocs > 0)
 	}
@@ -166,7 +167,7 @@ func (e *Engine) offer(d *prepared) {
 	}
 	e.intake.newDocs++
 	e.startTrace(d.id, host)
-	if _, ok := e.outcomes.returnOnArrival[string(d.id)]; ok {
+	if _, ok := e.outcomes.returnOnArrival[string(d.id)]; ok || e.outcomes.recallsArriving {
 		e.recall(e.slots.FindDoc(d.id))
 		return
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -40,6 +41,54 @@ func TestRecalledDocumentsAreGivenBack(t *testing.T) {
 	}
 	if n := len(e.outcomes.returnOnTurn) + len(e.outcomes.returnOnArrival); n != 1 { // the one at the spider
 		t.Errorf("%d documents are still wanted back; want 1", n)
+	}
+}
+
+// TestRecallAll recalls all documents while one is at a spider, one is queued, and one is on its way
+// from the index: none of them is sent any more. What the index hands out later is.
+func TestRecallAll(t *testing.T) {
+	e := paced(3, func(c *configs.Config) { c.ReqHostConcurrent = 9 })
+	id := e.Connected("spider")
+	if sent := stepAt(e, 10*second); sent != 1 {
+		t.Fatalf("sent %d documents at once; want 1", sent)
+	}
+	e.intake.asking = true
+	e.RecallAll()
+	answer := func(ids ...string) {
+		p := &Prepared{}
+		for _, id := range ids {
+			p.Batch.Add([]byte(id), []byte(site+"/"+id), 0)
+		}
+		p.Prepare()
+		e.Answered(p)
+	}
+	given := func() string {
+		ids := []string{}
+		for i := range e.Out.Returns.Len() {
+			ids = append(ids, string(e.Out.Returns.At(i).DocID))
+		}
+		e.Out.Returns.Reset()
+		slices.Sort(ids)
+		return fmt.Sprint(ids)
+	}
+	answer("late")
+	for now := 10 * second; now < 20*second; now += second / 2 {
+		stepAt(e, now)
+	}
+	if got := given(); got != "[1 2 late]" || e.stats.Sent != 1 {
+		t.Errorf("given back %s, and %d sent; want [1 2 late] and 1", got, e.stats.Sent)
+	}
+	e.Gone(id)
+	stepAt(e, 20*second)
+	if got := given(); got != "[0]" {
+		t.Errorf("given back %s when the spider had gone; want [0]", got)
+	}
+	e.Connected("spider")
+	e.intake.asking = true
+	answer("new")
+	stepAt(e, 40*second)
+	if got := given(); got != "[]" || e.stats.Sent != 2 {
+		t.Errorf("given back %s, and %d sent; want none and 2", got, e.stats.Sent)
 	}
 }
 
