@@ -40,7 +40,7 @@ func TestMaxPagesWaits(t *testing.T) {
 		s := scoped.New(g)
 		put(t, s, of("c", "http://a.test/known")...)
 		set(t, s, "c", `{"max_pages":2,"max_pages_domain":2}`)
-		g.before = func() error { time.Sleep(10 * time.Second); return nil }
+		g.before = func() error { time.Sleep(time.Second); return nil }
 		done := make(chan docindex.Verdict)
 		go func() {
 			v, _ := put(t, s, of("c", "http://a.test/known")...)
@@ -49,11 +49,55 @@ func TestMaxPagesWaits(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		v, _ := put(t, s, of("c", "http://a.test/new", "http://b.test/new")...)
-		if v[0] != docindex.New || v[1] != docindex.Outside || time.Since(began) < 10*time.Second {
+		if v[0] != docindex.New || v[1] != docindex.Outside || time.Since(began) < time.Second {
 			t.Errorf("after %v verdicts %v; want the first taken when the other put had ended", time.Since(began), v)
 		}
 		if v := <-done; v != docindex.Same {
 			t.Errorf("the known URL: %v", v)
+		}
+	})
+}
+
+// TestMaxPagesWaitsShortly puts URLs while another put has the last place and does not end. A known URL
+// does not wait. A new one waits for some seconds, and is taken when its put is repeated.
+func TestMaxPagesWaitsShortly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &gate{Store: memory.New(), url: "http://a.test/known", before: func() error { return nil }}
+		s := scoped.New(g)
+		put(t, s, of("c", "http://a.test/known", "http://b.test/known")...)
+		set(t, s, "c", `{"max_pages":3}`)
+		end := make(chan struct{})
+		g.before = func() error { <-end; return nil }
+		done := make(chan docindex.Verdict)
+		go func() {
+			v, _ := put(t, s, of("c", "http://a.test/known")...)
+			done <- v[0]
+		}()
+		synctest.Wait()
+		var p docindex.Puts
+		for _, one := range of("c", "http://new.test/", "http://b.test/known") {
+			if err := p.Add(one); err != nil {
+				t.Fatal(err)
+			}
+		}
+		began := time.Now()
+		_, err := s.Put(t.Context(), &p)
+		if waited := time.Since(began); !errors.Is(err, docindex.ErrUnavailable) || waited > 5*time.Second {
+			t.Errorf("after %v: %v; want %v in some seconds", waited, err, docindex.ErrUnavailable)
+		}
+		if p.Verdict(0) != docindex.Unsettled || p.Verdict(1) != docindex.Same {
+			t.Errorf("verdicts %v and %v; want the known URL taken", p.Verdict(0), p.Verdict(1))
+		}
+		began = time.Now()
+		if v, _ := put(t, s, of("c", "http://b.test/known")...); v[0] != docindex.Same || time.Since(began) > 0 {
+			t.Errorf("the known URL: %v after %v; want no wait", v[0], time.Since(began))
+		}
+		close(end)
+		if v := <-done; v != docindex.Same {
+			t.Errorf("the put with the place: %v", v)
+		}
+		if v, _ := put(t, s, of("c", "http://new.test/")...); v[0] != docindex.New {
+			t.Errorf("the new URL once more: %v; want it taken", v[0])
 		}
 	})
 }

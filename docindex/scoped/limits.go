@@ -17,7 +17,7 @@ const (
 
 	firstPlacesLook   = 2 * time.Millisecond // between two looks for a place while others put
 	longestPlacesLook = 500 * time.Millisecond
-	placesWait        = time.Minute // how long a put looks; places of a daemon that died are free before
+	placesWait        = 2 * time.Second // how long a put looks that finds none; its caller may repeat it
 
 	settlePlaces = 5 * time.Second // how long settling places may take when the put's caller is gone
 )
@@ -34,9 +34,11 @@ func (b *batch) putLimited(ctx context.Context, p *docindex.Puts, which []int) e
 
 // putPlaced takes a place for each URL of a crawl with a limited number of documents, and stores the
 // URLs that found one. A place whose URL turns out to be known is free again. So a URL that finds all
-// places taken, some of them for URLs that are being put, tries again when these are stored.
+// places taken, some of them for URLs that are being put, tries again when these are stored. A known
+// URL needs no place, and does not wait. A put waits for a short time only, as others wait for it.
 func (b *batch) putPlaced(ctx context.Context, p *docindex.Puts, which []int) error {
-	began, pause := time.Now(), firstPlacesLook
+	pause, asked := firstPlacesLook, false
+	var since time.Time // of the wait; zero: there is none
 	for {
 		r, err := b.reserve(ctx, p, which)
 		err = errors.Join(err, b.putSome(ctx, p, r.granted))
@@ -46,11 +48,19 @@ func (b *batch) putPlaced(ctx context.Context, p *docindex.Puts, which []int) er
 		if err != nil || len(r.busy) == 0 {
 			return err
 		}
-		if which = r.busy; len(r.granted) > 0 {
-			pause = firstPlacesLook
-			continue
+		if which = r.busy; !asked {
+			asked = true
+			if which, err = b.putKnown(ctx, p, r.busy); err != nil || len(which) == 0 {
+				return err
+			}
 		}
-		if time.Since(began) > placesWait {
+		switch {
+		case len(r.granted) > 0:
+			since, pause = time.Time{}, firstPlacesLook
+			continue
+		case since.IsZero():
+			since = time.Now()
+		case time.Since(since) >= placesWait:
 			return fmt.Errorf("put: other puts have the last places of a crawl and do not end, or its documents "+
 				"cannot be counted: %w", docindex.ErrUnavailable)
 		}
@@ -61,6 +71,24 @@ func (b *batch) putPlaced(ctx context.Context, p *docindex.Puts, which []int) er
 		}
 		pause = min(2*pause, longestPlacesLook)
 	}
+}
+
+// putKnown stores the known ones of URLs, and returns the others.
+func (b *batch) putKnown(ctx context.Context, p *docindex.Puts, which []int) (others []int, err error) {
+	var known []int
+	for _, i := range which {
+		put, host := p.At(i)
+		is, err := b.isKnown(ctx, &put, host)
+		switch {
+		case err != nil:
+			return nil, err
+		case is:
+			known = append(known, i)
+		default:
+			others = append(others, i)
+		}
+	}
+	return others, b.putSome(ctx, p, known)
 }
 
 // full deals with URLs that found no place: those that are known are stored, which changes no count.
