@@ -29,6 +29,7 @@ var addressCases = []testCase{
 	{"addresses: queues of several hosts", addressMixed},
 	{"addresses: one that goes to others before its URLs have left", addressGone},
 	{"addresses: one that goes to others before its many URLs have left", addressGoneOften},
+	{"addresses: late URLs hold up no other daemon", addressGoneTells},
 	{"addresses: one at which a turn ends before its URLs have left", addressTurnEnds},
 	{"addresses: a URL whose queue is deleted stays open", func(t *testing.T, s docindex.Store) {
 		addressForgotten(t, s, deleteAll)
@@ -508,6 +509,42 @@ func addressGoneOften(t *testing.T, s docindex.Store) {
 	if got := call(t, s, all); !slices.Equal(got, many) {
 		t.Errorf("%d of %d are served when the address is back", len(got), len(many))
 	}
+}
+
+// toldUse is a briefUse that keeps the longest time for which others were told to wait.
+type toldUse struct {
+	briefUse
+	longest time.Duration
+}
+
+func (u *toldUse) SetOpen(_ int, next, _ int64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.longest = max(u.longest, time.Until(time.UnixMilli(next)))
+}
+
+// addressGoneTells is addressGone for what is told to other daemons: they wait for no URL that has not
+// left. A gap counts in any case, as a store may charge it before it asks.
+func addressGoneTells(t *testing.T, s docindex.Store) {
+	n, use := withAddresses(t, s), &toldUse{}
+	a := at("a")
+	a.Use = use
+	n.set("a.test", a)
+	var many []string
+	for i := range 20 {
+		many = append(many, fmt.Sprintf("http://a.test/%02d", i))
+	}
+	add(t, s, urls(many...)...)
+	all := one
+	all.PerQueue = 0
+	wantURLs(t, call(t, s, all))
+	gap := time.Duration(twoSeconds.Gap) * time.Millisecond
+	if !use.gone || use.longest >= 2*gap {
+		t.Errorf("others were told to wait for %v", use.longest)
+	}
+	n.set("a.test", at("a"))
+	s.SetAddresses(n.of)
+	wantURLs(t, servedWithin(t, s, 2*gap, all), many...)
 }
 
 // addressTurnEnds ends the turn of clients at an address between the choice of a URL and its leaving. The

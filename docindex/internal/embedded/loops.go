@@ -242,6 +242,12 @@ func (b *Base) dropLate(v *Serving) {
 		late[charge] = b.Sched.IsLate(&v.Cursor, charge)
 	}
 	now, i := b.Now(), -1
+	// Before their leases end: that tells the use of the address when others may ask there.
+	for charge := len(late) - 1; charge >= 0; charge-- {
+		if late[charge] {
+			b.Sched.TakeBack(&v.Cursor, charge, now)
+		}
+	}
 	v.Out.Keep(func(*docindex.Put) bool {
 		i++
 		g := v.given[i]
@@ -250,9 +256,4 @@ func (b *Base) dropLate(v *Serving) {
 		}
 		return !late[g.charge]
 	})
-	for charge := len(late) - 1; charge >= 0; charge-- {
-		if late[charge] {
-			b.Sched.TakeBack(&v.Cursor, charge, now)
-		}
-	}
 }
