@@ -103,7 +103,7 @@ func (e *evictor) placeToLeave(want int, now int64) (least wakePlace, some bool)
 // so. It returns the moment of its wake row.
 func (c *coldQueues) writeRows(id uint32, at queuesched.Moment, now int64) queuesched.Moment {
 	q := c.table.at(id)
-	byRule := at > queuesched.MomentOf(max(q.due, now)) && at != queuesched.NoMoment
+	byRule := at.MS() > max(q.due, now) && at != queuesched.NoMoment
 	if most := max(q.due, now+maxWait); byRule && at.MS() > most {
 		at = queuesched.MomentOf(most)
 	}

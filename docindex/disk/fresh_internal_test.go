@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"urlserver/docindex"
 )
@@ -53,6 +54,24 @@ func fetchHosts(t *testing.T, s *Store, n int, again int64) (hosts []string) {
 		}
 	}
 	return hosts
+}
+
+// TestFreshAtOnce puts URLs on new hosts while the clock does not move: a commit may follow within a
+// millisecond. A new queue has one row then, too.
+func TestFreshAtOnce(t *testing.T) {
+	s, err := Open(Config{Path: t.TempDir(), Sync: None, Memory: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	s.base.SetClock(func() time.Duration { return time.Minute })
+	putFresh(t, s, 0, 300)
+	if n := rowsOfKind(t, s, freshRow); n != 300 {
+		t.Errorf("of 300 new queues %d have one row; want all", n)
+	}
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestFresh puts URLs on new hosts without memory for queues. A new queue has one row for itself, in
