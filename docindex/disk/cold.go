@@ -198,17 +198,20 @@ func (c *coldQueues) loadSome(crawl uint32, n int, until int64) (loaded int, err
 	return loaded, nil
 }
 
-// maxOverranLooks is how many rows one call of LoadOverran reads.
-const maxOverranLooks = 4000
+const (
+	maxOverranLooks = 500  // rows that one call of LoadOverran reads
+	overranRests    = 1000 // ms for which LoadOverran reads nothing after it has found nothing
+)
 
 // LoadOverran is [queuesched.Cold.LoadOverran].
 func (c *coldQueues) LoadOverran(crawl uint32, n int, until int64) (loaded int) {
-	if c.db.failed != nil {
+	place, now := c.placeOf(crawl), c.table.now()
+	if c.db.failed != nil || place.rests > now && place.rests <= now+overranRests {
 		return 0
 	}
-	from := c.placeOf(crawl).overran
+	from := place.overran
 	loaded, err := c.loadOverran(crawl, n, until)
-	if loaded == 0 && err == nil && from != (wakePlace{}) && c.placeOf(crawl).overran == (wakePlace{}) {
+	if loaded == 0 && err == nil && from != (wakePlace{}) && place.overran == (wakePlace{}) && place.rests <= now {
 		loaded, err = c.loadOverran(crawl, n, until) // it had begun behind the first
 	}
 	if err != nil {
@@ -219,6 +222,9 @@ func (c *coldQueues) LoadOverran(crawl uint32, n int, until int64) (loaded int) 
 
 func (c *coldQueues) loadOverran(crawl uint32, n int, until int64) (loaded int, err error) {
 	now, place := c.table.now(), c.placeOf(crawl)
+	if place.overran == (wakePlace{}) {
+		place.some, place.rests = false, 0
+	}
 	from := wakePlace{at: queuesched.MomentOf(now + 1)}
 	if from.before(place.overran) {
 		from = place.overran
@@ -241,6 +247,7 @@ func (c *coldQueues) loadOverran(crawl uint32, n int, until int64) (loaded int, 
 			q, err := rows.read(numberKey(queueRow, p.no))
 			if err == nil && q != nil && q.wake == p.at {
 				_, err = c.loadRow(p.no, q, now)
+				place.some = true
 				loaded++
 			}
 			if err != nil {
@@ -252,6 +259,9 @@ func (c *coldQueues) loadOverran(crawl uint32, n int, until int64) (loaded int, 
 	}
 	if !ok {
 		place.overran = wakePlace{}
+		if !place.some {
+			place.rests = now + overranRests
+		}
 	}
 	return loaded, it.Error()
 }

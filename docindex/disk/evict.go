@@ -132,6 +132,9 @@ func (c *coldQueues) evict(id uint32, at queuesched.Moment, now int64) {
 		case p.before(place.wake):
 			place.wake = p
 		}
+		if at.OfOverran() {
+			place.some, place.rests = true, 0
+		}
 		if at < c.sched.WakeOf(crawl) {
 			c.sched.WakeCrawl(crawl, at)
 		}

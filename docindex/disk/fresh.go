@@ -35,6 +35,8 @@ type coldPlace struct {
 	wake    wakePlace
 	fresh   uint32    // number of a queue
 	overran wakePlace // where LoadOverran goes on; it says nothing of rows before it
+	some    bool      // there was a queue for LoadOverran since it began with the first row
+	rests   int64     // until when there is none, as far as is known, in ms; 0: not known
 }
 
 // waiting goes over the cold queues of a crawl that have something scheduled, in the order in which
