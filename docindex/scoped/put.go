@@ -122,8 +122,8 @@ func (b *batch) crawl(id []byte) *crawl {
 }
 
 // resolve returns the Puts with what their pages say and what they are known by. It returns the
-// caller's if no URL has a page or a LastMod and each is known by its own text. URLs whose page is not known are
-// refused.
+// caller's if no URL has a page or a LastMod and each is known by its own text. URLs whose page is
+// not known are refused.
 func (b *batch) resolve(ctx context.Context) (*docindex.Puts, error) {
 	if !b.p.HasVia() && !b.p.HasLastMod() && b.s.names == nil {
 		return b.p, nil

@@ -13,7 +13,7 @@ import (
 // randomPattern returns a pattern of few letters, so that it often matches.
 func randomPattern(rng *rand.Rand, depth int) string {
 	atoms := []string{"a", "b", "K", "s", "é", "/", "7", "ab", "/k/", "sab7", `\d`, `\.`, "[ab]", "[^a]", "[a-k]",
-		"[0-9a-s]", ".", `\b`, "(?i:k)", "(?i:as/)", "^", "$", "(?m:$)", `\x{FFFD}`, "\u212a", "ſ"}
+		"[0-9a-s]", ".", `\b`, "(?i:k)", "(?i:as/)", "^", "$", "(?m:$)", `\x{FFFD}`, `\x{D800}`, "\u212a", "ſ"}
 	if depth == 0 || rng.IntN(3) == 0 {
 		return atoms[rng.IntN(len(atoms))]
 	}
@@ -47,9 +47,7 @@ func TestPatternsMatchAsAlone(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		var list []string
 		for range 1 + rng.IntN(12) {
-			if p := randomPattern(rng, 3); len(list) == 0 || regexp.MustCompile(p).String() != "" {
-				list = append(list, p)
-			}
+			list = append(list, randomPattern(rng, 3))
 		}
 		text, _ := json.Marshal(map[string][]string{"deny": list}) // strings always can be
 		rules := parse(t, string(text))

@@ -52,10 +52,12 @@ func newPattern(text string) (p pattern, size int, err error) {
 		return p, 1, nil
 	}
 	tree = tree.Simplify()
-	p.texts, p.atEnd = textsOf(tree)
 	prog, err := syntax.Compile(tree)
 	if err != nil {
 		return p, 0, err
+	}
+	if len(prog.Inst) <= maxProgram { // or else the caller refuses it
+		p.texts, p.atEnd = textsOf(tree)
 	}
 	if p.re, err = regexp.Compile(text); err != nil {
 		return p, 0, err
@@ -67,8 +69,9 @@ func newPattern(text string) (p pattern, size int, err error) {
 func needs(tree *syntax.Regexp) (list []string) {
 	switch tree.Op {
 	case syntax.OpLiteral:
-		// the rune for bytes that are no UTF-8 stands for any of them
-		if tree.Flags&syntax.FoldCase == 0 && !slices.Contains(tree.Rune, utf8.RuneError) {
+		// the rune for bytes that are no UTF-8 stands for any of them, and half a surrogate pair for nothing
+		strange := func(r rune) bool { return r == utf8.RuneError || !utf8.ValidRune(r) }
+		if tree.Flags&syntax.FoldCase == 0 && !slices.ContainsFunc(tree.Rune, strange) {
 			return []string{string(tree.Rune)}
 		}
 	case syntax.OpCapture, syntax.OpPlus:
@@ -119,7 +122,7 @@ func (p *pattern) matches(url []byte) bool {
 
 // mayMatch reports whether a URL has one of the texts.
 func (p *pattern) mayMatch(url []byte) bool {
-	if len(p.texts) == 0 || len(p.texts) > maxSearched {
+	if len(p.texts) == 0 {
 		return true
 	}
 	for _, text := range p.texts {

@@ -10,7 +10,7 @@ import (
 //
 // The filter knows groups of three bytes, called grams, of texts of which each match of a pattern
 // contains one. It is a table by a hash of a gram: a bit for each group of patterns. A pass looks at
-// one gram in step. A text is long enough that one of its last grams is looked at, wherever in the URL
+// every step-th gram. A text is long enough that one of its last grams is looked at, wherever in the URL
 // it stands, and the filter knows step grams of each.
 type patterns struct {
 	list   []pattern
@@ -53,13 +53,13 @@ func compilePatterns(member string, list []string, left *int) (out patterns, err
 		}
 	}
 	for n := range out.list {
-		out.sort(uint16(n))
+		out.place(uint16(n))
 	}
 	return out, nil
 }
 
-// sort puts a pattern behind the filter, if the filter can exclude it.
-func (f *patterns) sort(n uint16) {
+// place puts a pattern behind the filter, if the filter can exclude it.
+func (f *patterns) place(n uint16) {
 	p := &f.list[n]
 	if shortest(p.texts) < gramLen {
 		p.texts = nil

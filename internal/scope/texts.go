@@ -9,9 +9,10 @@ import (
 
 // Bounds of the texts that a pattern's filter has. With more of them it saves nothing.
 const (
-	maxTexts  = 64
-	longText  = 16 // bytes; a longer text filters no better
-	maxStarts = 64 // parts of a concatenation from which texts are made
+	maxTexts     = 64
+	maxTextBytes = 4096 // of all texts together: a short pattern may stand for very long ones
+	longText     = 16   // bytes; a longer text filters no better
+	maxStarts    = 64   // parts of a concatenation from which texts are made
 )
 
 // folded is a byte as the filter knows it: letters in lower case, and one digit for all.
@@ -200,13 +201,17 @@ func foldedText(text string) string {
 	return string(of)
 }
 
-// product returns each of a followed by each of b. ok is false if these are too many.
+// product returns each of a followed by each of b. ok is false if these are too many or too long.
 func product(a, b []string) (set []string, ok bool) {
 	if len(a)*len(b) > maxTexts {
 		return nil, false
 	}
+	size := 0
 	for _, first := range a {
 		for _, second := range b {
+			if size += len(first) + len(second); size > maxTextBytes {
+				return nil, false
+			}
 			set = append(set, first+second)
 		}
 	}
