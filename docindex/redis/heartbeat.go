@@ -10,8 +10,8 @@ const noticed = 2 * time.Second
 
 // OnLeaseLost registers lost. It is called when this daemon's process has stood still for a
 // lease, and when Redis answers again after a lease without a heartbeat. By then other daemons may
-// have documents of its slots, and their hosts may have told clients of those to leave them alone. The
-// daemon is to Return what it has not sent. lost may block but must not call the store.
+// have documents of its slots, and their hosts may have told clients of those to leave them alone.
+// The daemon is to Return what it has not sent. lost may block but must not call the store.
 func (s *Store) OnLeaseLost(lost func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -23,25 +23,18 @@ func (s *Store) heartbeat(ctx context.Context) {
 	ticks := time.NewTicker(max(min(s.cfg.Lease/3, s.cfg.Janitor, noticed), time.Millisecond))
 	defer ticks.Stop()
 	ended := time.Now() // the last sweep
-	counted := ended    // the lease counts from then: when the last sweep that Redis answered began
+	s.alive = ended
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticks.C:
-			began := time.Now()
-			stoodStill := began.Sub(ended) > s.cfg.Lease
-			if stoodStill {
+			if time.Since(ended) > s.cfg.Lease { // the process stood still
+				s.alive = time.Now()
 				s.tellLeaseLost() // before Redis answers: the slots would send meanwhile
 			}
-			answered := s.sweep(ctx)
+			s.sweep(ctx)
 			ended = time.Now()
-			if answered && !stoodStill && ended.Sub(counted) > s.cfg.Lease {
-				s.tellLeaseLost()
-			}
-			if answered {
-				counted = began
-			}
 		}
 	}
 }
@@ -57,15 +50,19 @@ func (s *Store) tellLeaseLost() {
 
 // sweep records in all shards that this daemon is alive, and processes what has become due there.
 // It finishes deletions that a dead daemon began, wakes the slots for what other daemons have
-// scheduled, and notifies the inbox. It reports whether all shards answered. The next sweep repeats
-// what fails.
-func (s *Store) sweep(ctx context.Context) (answered bool) {
+// scheduled, and notifies the inbox. The next sweep repeats what fails.
+func (s *Store) sweep(ctx context.Context) {
 	more, changed := true, false
 	for n := 0; more && n < maxCatch && ctx.Err() == nil; n++ {
+		began := time.Now()
 		answers, err := s.unbroken(ctx, everyShard(heartbeatScript, ""))
 		if err != nil {
-			return false
+			return
 		}
+		if time.Since(s.alive) > s.cfg.Lease {
+			s.tellLeaseLost()
+		}
+		s.alive = began
 		more = catching(answers)
 		for _, a := range answers {
 			parts := list(a.value)
@@ -93,7 +90,6 @@ func (s *Store) sweep(ctx context.Context) (answered bool) {
 	if changed {
 		s.wake()
 	}
-	return true
 }
 
 // retire records that this daemon has ended, which returns its documents.

@@ -90,6 +90,7 @@ type Store struct {
 
 	leaseLost func() // nil: there are no slots
 
+	alive    time.Time     // when the last heartbeat that Redis answered began; only the heartbeat uses it
 	lastSeqs [shards]int64 // how much was scheduled in each; only the heartbeat uses it
 	inbox    chan struct{} // holds one item when there may be notifications
 	others   time.Duration // how long a purge waits for the slots of other daemons
