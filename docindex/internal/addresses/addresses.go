@@ -456,11 +456,12 @@ func (t *Table) Paid(id uint32) (of Paid) {
 }
 
 // TakeBack makes URLs of a queue not count that have not left. Where nothing has changed since, the
-// requests to it wait as before.
+// requests to it wait as before. A backoff may have begun since without a change of the time.
 func (t *Table) TakeBack(id uint32, before, after *Paid) {
 	now := t.Paid(id)
 	for i, p := range t.counting(id) {
-		if p == nil || now.at[i] != after.at[i] || now.at[i] != before.at[i] || now.next[i] != after.next[i] {
+		if p == nil || p.backoff > 0 || now.at[i] != after.at[i] || now.at[i] != before.at[i] ||
+			now.next[i] != after.next[i] {
 			continue
 		}
 		p.next = before.next[i]

@@ -237,3 +237,28 @@ func TestTakeBack(t *testing.T) {
 		}
 	}
 }
+
+// TestTakeBackKeepsBackoff has two sites of an address answer 429 while URLs are counted that do not
+// leave then: the address backs off all the same.
+func TestTakeBackKeepsBackoff(t *testing.T) {
+	const gap = 2000
+	a := docindex.HostAddress{Addr: netip.MustParseAddr("192.0.2.1"),
+		SitePace:    docindex.Pace{Gap: gap, Open: 1},
+		AddressPace: docindex.Pace{Gap: gap, Open: 1}}
+	now := int64(1_000_000)
+	table := addresses.New(0)
+	id, _ := table.Bind(0, []byte("a.test"), &a, now)
+	before := table.Paid(id)
+	for range 20 { // they cost more than the backoff
+		table.Gave(id, now)
+	}
+	after := table.Paid(id)
+	for _, host := range []string{"b.test", "c.test"} {
+		table.Bind(0, []byte(host), &a, now)
+		table.Answered([]byte(host), true, now)
+	}
+	table.TakeBack(id, &before, &after)
+	if from := table.MayFrom(id, now); from < now+2*gap {
+		t.Errorf("the address may be asked in %d ms; want %d", from-now, 2*gap)
+	}
+}
