@@ -124,6 +124,35 @@ func TestGivenWhileAQueueIsLookedAt(t *testing.T) {
 	}
 }
 
+// TestReportedWhileAQueueIsLookedAt has another call look which queues clients have no URL of any more,
+// when a client's report has not come to Redis yet: the queue is looked at again.
+func TestReportedWhileAQueueIsLookedAt(t *testing.T) {
+	d := newDaemons(t)
+	s := d.start()
+	use := openAddress(s, 1)
+	d.pass(2 * time.Second)
+	put(t, s, 1)
+	urls := served(t, s)
+	if len(urls) != 1 || use.n.Load() != 1 {
+		t.Fatalf("%q are served, %d queues open; want one each", urls, use.n.Load())
+	}
+	looked := false
+	before(t, s, putScript, func() {
+		looked = true
+		if err := s.closeQueues(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	reportFetched(t, s, urls[0])
+	if !looked {
+		t.Fatal("the report was stored without the script")
+	}
+	s.sweep(t.Context())
+	if n := use.n.Load(); n != 0 {
+		t.Errorf("%d queues are open after a heartbeat; want none", n)
+	}
+}
+
 // reportFetched reports a URL as fetched by a client.
 func reportFetched(t *testing.T, s *Store, url string) {
 	t.Helper()

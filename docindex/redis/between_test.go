@@ -7,18 +7,24 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// between does something once: after a script has run, and before its answers are heard, which it
-// may change.
+// between does something once: before a script runs, or after it has run and before its answers are
+// heard, which it may change.
 type between struct {
 	rueidis.Client
-	sha  string
-	then func(answers []rueidis.RedisResult)
+	sha   string
+	first func()
+	then  func(answers []rueidis.RedisResult)
 }
 
 func (b *between) DoMulti(ctx context.Context, commands ...rueidis.Completed) []rueidis.RedisResult {
-	here := b.then != nil && len(commands) > 0 && commands[0].Commands()[1] == b.sha
+	here := len(commands) > 0 && commands[0].Commands()[1] == b.sha
+	if here && b.first != nil {
+		first := b.first
+		b.first = nil
+		first()
+	}
 	answers := b.Client.DoMulti(ctx, commands...)
-	if here {
+	if here && b.then != nil {
 		then := b.then
 		b.then = nil
 		then(answers)
@@ -28,11 +34,24 @@ func (b *between) DoMulti(ctx context.Context, commands ...rueidis.Completed) []
 
 // after has something done once when a script has run for a store.
 func after(t *testing.T, s *Store, script *script, then func(answers []rueidis.RedisResult)) {
+	t.Helper()
+	stepIn(t, s, &between{sha: script.sha, then: then}, script)
+}
+
+// before has something done once when a script is about to run for a store.
+func before(t *testing.T, s *Store, script *script, first func()) {
+	t.Helper()
+	stepIn(t, s, &between{sha: script.sha, first: first}, script)
+}
+
+func stepIn(t *testing.T, s *Store, b *between, script *script) {
+	t.Helper()
 	c := reach(t, s)
 	if err := c.Do(t.Context(), c.B().ScriptLoad().Script(script.text).Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.client = &between{Client: c, sha: script.sha, then: then}
+	b.Client = c
+	s.client = b
 }

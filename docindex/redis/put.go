@@ -117,9 +117,6 @@ func (s *Store) putThese(ctx context.Context, b *putting, these []int) (again []
 		if put.Due == docindex.Never {
 			put.Metadata, put.Payload = docindex.OwnerOf(put.Metadata), nil
 		}
-		if put.Update {
-			s.pace.reported(string(put.Crawl), key)
-		}
 		shard := shardOf(key)
 		at[shard] = append(at[shard], i)
 		args[shard] = append(args[shard],
@@ -134,6 +131,7 @@ func (s *Store) putThese(ctx context.Context, b *putting, these []int) (again []
 	}
 	answers, err := s.all(ctx, opsOf(putScript, args[:],
 		func(shard int) []string { return []string{decimal(int64(len(at[shard])))} }))
+	b.reported(s, these)
 	var spare, renamed []givenDocID
 	for _, a := range answers {
 		for j, m := range list(a.value) {
@@ -159,6 +157,15 @@ func (s *Store) putThese(ctx context.Context, b *putting, these []int) (again []
 		}
 	}
 	return again, errors.Join(err, s.reassignDocIDs(ctx, renamed), s.releaseDocIDs(ctx, spare))
+}
+
+// reported says which URLs clients reported, after Redis knows of it. After an error it may know, too.
+func (b *putting) reported(s *Store, these []int) {
+	for _, i := range these {
+		if put, host := b.at(i); put.Update {
+			s.pace.reported(string(put.Crawl), keyOf(&put, host))
+		}
+	}
 }
 
 // lastDomain is the domain of the URL before, which often is that of the next.
