@@ -227,7 +227,7 @@ func (p *clientPace) leftOutUntil(crawl, key string) int64 {
 }
 
 // mayLeave reports whether URLs of a queue that take opened may be given to a client now: their address
-// has not gone to others since.
+// has not gone to others since. Of a queue that was forgotten since, the lease has ended.
 func (p *clientPace) mayLeave(e *entry) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -235,7 +235,7 @@ func (p *clientPace) mayLeave(e *entry) bool {
 		return true
 	}
 	q := p.queues[nameOf(e.crawl, e.key)]
-	return q == nil || q.no == 0 || p.table.MayLeave(q.no)
+	return q != nil && (q.no == 0 || p.table.MayLeave(q.no))
 }
 
 // waitOf returns why a queue was put off.

@@ -153,6 +153,31 @@ func TestReportedWhileAQueueIsLookedAt(t *testing.T) {
 	}
 }
 
+// TestGivenAfterItsLease has a call stand still between the choice of a URL and its leaving, until its
+// lease ends and another call forgets the queue: the URL is not given.
+func TestGivenAfterItsLease(t *testing.T) {
+	d := newDaemons(t)
+	s := d.start()
+	openAddress(s, 1)
+	d.pass(2 * time.Second)
+	put(t, s, 1)
+	stood := false
+	after(t, s, serveScript, func([]rueidis.RedisResult) {
+		stood = true
+		d.pass(2 * testLease)
+		if err := s.closeQueues(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	if urls := served(t, s); len(urls) > 0 || !stood {
+		t.Fatalf("%q are served after their lease; want none", urls)
+	}
+	d.pass(2 * testLease)
+	if urls := served(t, s); len(urls) != 1 {
+		t.Errorf("%q are served later; want one", urls)
+	}
+}
+
 // reportFetched reports a URL as fetched by a client.
 func reportFetched(t *testing.T, s *Store, url string) {
 	t.Helper()
