@@ -193,26 +193,35 @@ func (p *clientPace) endsAtLocked(q *pacedQueue, name string, end int64) {
 	p.names[q.no] = name
 }
 
-// gave counts the URLs that a call handed out of a queue that it took, with leases of so many ms.
+// gave counts the URLs that a call handed out of a queue in one portion, with leases of so many ms. In
+// the first one it took the queue.
 func (p *clientPace) gave(e *entry, n int, lease, now int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	name := nameOf(e.crawl, e.key)
 	q := p.queues[name]
-	if q == nil || q.no == 0 || q.calls == 0 {
+	if q == nil || q.no == 0 {
 		return
 	}
-	q.calls--
-	if n > 0 { // Redis may have taken long
-		p.table.Left(q.no, now+1)
-	}
-	for range n - 1 { // take counted the first one
-		p.table.Gave(q.no, now+1)
+	if !e.begun && q.calls > 0 {
+		q.calls--
+		if n > 0 { // Redis may have taken long
+			p.table.Left(q.no, now+1)
+		}
+		p.countLocked(q, n-1, now) // take counted the first one
+	} else {
+		p.countLocked(q, n, now)
 	}
 	if n > 0 {
 		p.endsAtLocked(q, name, now+lease)
 	} else {
 		p.ask[name] = struct{}{}
+	}
+}
+
+func (p *clientPace) countLocked(q *pacedQueue, n int, now int64) {
+	for range n {
+		p.table.Gave(q.no, now+1)
 	}
 }
 

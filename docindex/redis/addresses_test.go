@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"fmt"
 	"net/netip"
 	"sync/atomic"
 	"testing"
@@ -175,6 +176,43 @@ func TestGivenAfterItsLease(t *testing.T) {
 	d.pass(2 * testLease)
 	if urls := served(t, s); len(urls) != 1 {
 		t.Errorf("%q are served later; want one", urls)
+	}
+}
+
+// TestEachPortionCounts gives a client more URLs of one queue than fit into a portion: its address waits
+// for all of them.
+func TestEachPortionCounts(t *testing.T) {
+	const many = 2*portion + portion/2
+	d := newDaemons(t)
+	s := d.start()
+	if err := s.Set(t.Context(), docindex.Setting{Kind: docindex.SetDelay}); err != nil {
+		t.Fatal(err)
+	}
+	openAddress(s, 2)
+	d.pass(2 * time.Second)
+	var all []string
+	for i := range many {
+		all = append(all, fmt.Sprintf("http://h.test/%d", i))
+	}
+	putURLs(t, s, "", all...)
+	got, portions := 0, 0
+	err := s.Serve(t.Context(), docindex.Request{AnyCrawl: true, Lease: 2 * many * time.Second},
+		func(h *docindex.Served) error {
+			got += h.Len()
+			portions++
+			return nil
+		})
+	if err != nil || got != many || portions < 2 {
+		t.Fatalf("%d URLs are served in %d portions, %v; want %d in some", got, portions, err, many)
+	}
+	putURLs(t, s, "", "http://other.test/")
+	d.pass((many - 5) * time.Second) // the gap is one second
+	if urls := served(t, s); len(urls) > 0 {
+		t.Fatalf("%q are served before all gaps are over", urls)
+	}
+	d.pass(10 * time.Second)
+	if urls := served(t, s); len(urls) != 1 {
+		t.Errorf("%q are served after all gaps; want one", urls)
 	}
 }
 
