@@ -3,6 +3,9 @@ package scoped_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -159,4 +162,54 @@ type gated struct {
 
 func (g *gated) Put(ctx context.Context, p *docindex.Puts) (docindex.PutResult, error) {
 	return g.gate.Put(ctx, p)
+}
+
+// slowCount is a store whose counts take a second.
+type slowCount struct {
+	docindex.Store
+	counts atomic.Int64
+}
+
+func (s *slowCount) Count(ctx context.Context, of *docindex.Scope) (docindex.Counts, error) {
+	s.counts.Add(1)
+	time.Sleep(time.Second)
+	return s.Store.Count(ctx, of)
+}
+
+// TestMaxPagesCountsOnce puts eight times at once where documents are to be counted. Puts of what an
+// index had before of another crawl do not make it count again.
+func TestMaxPagesCountsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		within := &slowCount{Store: memory.New()}
+		s := scoped.New(within)
+		put(t, s, of("c", "http://a.test/known")...)
+		set(t, s, "c", `{"max_pages":100}`)
+		before := within.counts.Load()
+		var all sync.WaitGroup
+		for i := range 8 {
+			all.Go(func() {
+				if v, _ := put(t, s, of("c", fmt.Sprintf("http://a.test/%d", i))...); v[0] != docindex.New {
+					t.Errorf("verdict %v; want the URL taken", v[0])
+				}
+			})
+		}
+		all.Wait()
+		if n := within.counts.Load() - before; n != 1 {
+			t.Errorf("eight puts count %d times; want once", n)
+		}
+		for crawl, want := range map[string]int64{"other": 0, "c": 1} {
+			before := within.counts.Load()
+			p := docindex.Puts{Kept: true}
+			if err := p.Add(of(crawl, "http://a.test/kept")[0]); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Put(t.Context(), &p); err != nil {
+				t.Fatal(err)
+			}
+			put(t, s, of("c", "http://a.test/after/"+crawl)...)
+			if n := within.counts.Load() - before; n != want {
+				t.Errorf("after a kept URL of crawl %q a put counts %d times; want %d", crawl, n, want)
+			}
+		}
+	})
 }

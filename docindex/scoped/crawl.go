@@ -55,14 +55,15 @@ type crawl struct {
 
 // tally counts documents of a crawl.
 type tally struct {
-	refused [scope.RuleCount]atomic.Uint64 // by rule: not taken, or ended
-	stale   atomic.Bool                    // the documents are to be counted anew before places are taken
+	refused  [scope.RuleCount]atomic.Uint64 // by rule: not taken, or ended
+	stale    atomic.Bool                    // the documents are to be counted anew before places are taken
+	counting chan struct{}                  // a semaphore of one: who has it counts the documents
 }
 
 // newCrawlLocked returns a crawl from its kept settings. What cannot be read, because a later
 // program has written it, refuses everything: so nothing is fetched that should not be.
 func (s *Store) newCrawlLocked(text string) *crawl {
-	c := &crawl{text: text, tally: &tally{}}
+	c := &crawl{text: text, tally: &tally{counting: make(chan struct{}, 1)}}
 	if err := json.Unmarshal([]byte(text), &c.Settings); err != nil {
 		c.Changed, c.rules = true, unreadable
 		return c

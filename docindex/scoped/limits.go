@@ -190,6 +190,22 @@ func (b *batch) reserveOf(ctx context.Context, t *take, r *reserved) error {
 // takePages takes places. It counts the documents of the crawl first if need be. If others make it count
 // again and again, places are busy.
 func (s *Store) takePages(ctx context.Context, t *take) (got docindex.PlacesTaken, err error) {
+	if err := s.forgetStale(ctx, t.crawl, t.c); err != nil {
+		return got, err
+	}
+	for range 3 { // others may forget them between
+		if got, err = s.takeCounted(ctx, t); err != nil || !got.Uncounted {
+			return got, err
+		}
+		if got, err = s.countPages(ctx, t); err != nil || !got.Uncounted {
+			return got, err
+		}
+	}
+	return docindex.PlacesTaken{Limits: slices.Repeat([]docindex.PageLimit{docindex.PlacesBusy}, len(t.domains))}, nil
+}
+
+// takeCounted takes places if the documents are counted.
+func (s *Store) takeCounted(ctx context.Context, t *take) (docindex.PlacesTaken, error) {
 	most, mostOfDomain := t.c.Scope.MaxPages, t.c.Scope.MaxPagesDomain
 	if faulty(faultPages) {
 		most = 0
@@ -197,23 +213,26 @@ func (s *Store) takePages(ctx context.Context, t *take) (got docindex.PlacesTake
 	if faulty(faultPerDomain) {
 		mostOfDomain = 0
 	}
-	if err := s.forgetStale(ctx, t.crawl, t.c); err != nil {
+	return s.pages.TakePages(ctx, t.crawl, t.domains, most, mostOfDomain)
+}
+
+// countPages counts the documents of a crawl, or takes places if another put has counted them
+// meanwhile.
+func (s *Store) countPages(ctx context.Context, t *take) (got docindex.PlacesTaken, err error) {
+	select {
+	case t.c.tally.counting <- struct{}{}:
+		defer func() { <-t.c.tally.counting }()
+	case <-ctx.Done():
+		return got, ctx.Err()
+	}
+	if got, err = s.takeCounted(ctx, t); err != nil || !got.Uncounted {
 		return got, err
 	}
-	for range 3 { // others may forget them between
-		got, err = s.pages.TakePages(ctx, t.crawl, t.domains, most, mostOfDomain)
-		if err != nil || !got.Uncounted {
-			return got, err
-		}
-		all, ofDomains, err := s.countAll(ctx, t.crawl, t.c)
-		if err == nil {
-			err = s.pages.CountPages(ctx, t.crawl, got.Epoch, all, ofDomains)
-		}
-		if err != nil {
-			return got, err
-		}
+	all, ofDomains, err := s.countAll(ctx, t.crawl, t.c)
+	if err == nil {
+		err = s.pages.CountPages(ctx, t.crawl, got.Epoch, all, ofDomains)
 	}
-	return docindex.PlacesTaken{Limits: slices.Repeat([]docindex.PageLimit{docindex.PlacesBusy}, len(t.domains))}, nil
+	return got, err
 }
 
 // settle says what became of places, also when the caller of the put is gone. What another daemon does
@@ -295,12 +314,16 @@ func (s *Store) recount(crawl []byte) {
 	}
 }
 
-// recountAll is recount of all crawls.
-func (s *Store) recountAll() {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for _, c := range s.crawls {
-		if c.limited() {
+// recountOf is recount of the crawls of puts.
+func (s *Store) recountOf(p *docindex.Puts) {
+	name, asked := "", false
+	for i := range p.Len() {
+		put, _ := p.At(i)
+		if asked && name == string(put.Crawl) {
+			continue
+		}
+		name, asked = string(put.Crawl), true
+		if c := s.find(put.Crawl); c.limited() {
 			c.tally.stale.Store(true)
 		}
 	}

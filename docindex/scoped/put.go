@@ -23,7 +23,7 @@ func (s *Store) Put(ctx context.Context, p *docindex.Puts) (res docindex.PutResu
 		return res, err
 	}
 	if p.Kept {
-		defer s.recountAll()
+		defer func() { s.recountOf(p) }()
 	}
 	if p.HasVia() && p.HasDocID() {
 		if ends := partsOf(p); len(ends) > 1 {
