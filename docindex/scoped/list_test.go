@@ -1,10 +1,14 @@
 package scoped_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
 	"urlserver/docindex"
+	"urlserver/docindex/memory"
 	"urlserver/docindex/scoped"
 )
 
@@ -51,4 +55,54 @@ func TestListCountsTheID(t *testing.T) {
 			}
 		}
 	})
+}
+
+// countless is a store whose counts fail while failure is set.
+type countless struct {
+	docindex.Store
+	counts  int
+	failure error
+}
+
+func (c *countless) Count(ctx context.Context, of *docindex.Scope) (docindex.Counts, error) {
+	if c.counts++; c.failure != nil {
+		return docindex.Counts{}, c.failure
+	}
+	return c.Store.Count(ctx, of)
+}
+
+// TestListWithoutCounts lists crawls where the counts of their IDs are not known, or would take long: the
+// counts are those of the applications.
+func TestListWithoutCounts(t *testing.T) {
+	within := &countless{Store: memory.New()}
+	s := scoped.New(within)
+	owned := func(app, crawl string) docindex.Put {
+		return docindex.Put{URL: fmt.Appendf(nil, "http://%s.test/", app), Crawl: []byte(crawl),
+			Metadata: docindex.EncodeMetadata(map[string][]string{"appid": {app}})}
+	}
+	put(t, s, owned("a", "same"), owned("b", "same"))
+	check := func(what string, max, want int) {
+		t.Helper()
+		some, all, err := s.ListCrawls(t.Context(), "", max)
+		if err != nil || len(some) != min(max, want) || all != want {
+			t.Fatalf("%s: %d of %d crawls, %v; want %d of %d", what, len(some), all, err, min(max, want), want)
+		}
+		for _, c := range some {
+			if c.Scheduled != 1 {
+				t.Errorf("%s: %+v; want the application's document", what, c)
+			}
+		}
+	}
+	check("of a list that is cut", 1, 2)
+	put(t, s, owned("a", "fails"))
+	put(t, s, of("fails", "http://c.test/")...)
+	within.failure = errors.New("no counts")
+	check("without counts", 10, 3)
+	within.failure, within.counts = nil, 0
+	for i := range 100 {
+		put(t, s, owned("a", fmt.Sprintf("crawl%d", i)))
+	}
+	if check("of a long list", 1000, 103); within.counts > 0 {
+		t.Errorf("of a long list %d crawls are counted; want none", within.counts)
+	}
 }

@@ -204,9 +204,13 @@ func (s *Store) textOf(ctx context.Context, id string, old *crawl, to Settings) 
 	return json.Marshal(to)
 }
 
+// maxCountedIDs is in lists of how many crawls the documents of their IDs are counted.
+const maxCountedIDs = 100
+
 // ListCrawls is [docindex.CrawlLister.ListCrawls]. Crawls that have settings and belong to no
 // application in the list come last, by name. Where one application alone has a crawl ID, the counts are
-// those of the ID: documents that belong to no application count, too.
+// those of the ID: documents that belong to no application count, too. A list that lacks crawls, or is
+// long, has the counts of the applications.
 func (s *Store) ListCrawls(
 	ctx context.Context, text string, max int,
 ) (some []docindex.CrawlState, all int, err error) {
@@ -216,8 +220,8 @@ func (s *Store) ListCrawls(
 	if some, all, err = s.Store.ListCrawls(ctx, text, max); err != nil {
 		return some, all, err
 	}
-	if err := s.countIDs(ctx, some, text); err != nil {
-		return nil, 0, err
+	if all <= len(some) && all <= maxCountedIDs {
+		s.countIDs(ctx, some, text)
 	}
 	ids := slices.DeleteFunc(s.unsubmitted(text), func(id string) bool {
 		return slices.ContainsFunc(some, func(c docindex.CrawlState) bool { return c.Crawl == id })
@@ -238,8 +242,9 @@ func (s *Store) ListCrawls(
 }
 
 // countIDs sets the counts of crawls to those of their IDs, except where several crawls have one ID,
-// or may have it that are not in the list because text is in other names of theirs.
-func (s *Store) countIDs(ctx context.Context, list []docindex.CrawlState, text string) error {
+// or may have it that are not in the list because text is in other names of theirs. Counts stay as they
+// are where the store cannot count.
+func (s *Store) countIDs(ctx context.Context, list []docindex.CrawlState, text string) {
 	of := map[string]int{}
 	for i := range list {
 		of[list[i].Crawl]++
@@ -252,14 +257,13 @@ func (s *Store) countIDs(ctx context.Context, list []docindex.CrawlState, text s
 		queues := queuesOf(c.Crawl)
 		n, err := s.Store.Count(ctx, &queues)
 		if err != nil {
-			return fmt.Errorf("count of crawl %.100q: %w", c.Crawl, err)
+			break
 		}
 		c.Scheduled = n.Scheduled
 		c.AtSlots = n.InTransit - min(c.AtClients, n.InTransit)
 		c.Done = n.Completed - min(c.Purged, n.Completed)
 	}
 	crawlstats.First(list, len(list))
-	return nil
 }
 
 // unsubmitted returns the crawl IDs that contain text and whose settings are not of crawl control.
