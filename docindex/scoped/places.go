@@ -119,6 +119,9 @@ func (p *places) SettlePages(_ context.Context, crawl, taken string, free, store
 	c := p.ofLocked(crawl)
 	delete(c.takes, taken)
 	if !c.known {
+		if len(c.takes) == 0 { // nothing is known of it
+			delete(p.crawls, crawl)
+		}
 		return nil
 	}
 	for _, domain := range free {
