@@ -31,7 +31,7 @@ func (s *Store) complete(ctx context.Context, o *docindex.Outcomes) error {
 			back.Add(out)
 			continue
 		}
-		if ends.Add(out); refused && doc.State != docindex.Completed && s.counts(out.DocID) {
+		if ends.Add(out); refused && doc.State != docindex.Completed && s.counts(out.DocID, false) {
 			refusals = append(refusals, refusal{c, rule})
 		}
 	}
@@ -61,16 +61,32 @@ func countRefusals(all []refusal) {
 }
 
 // counts reports whether a document that ends is to be counted. A document that is handed out while
-// a review looks at it ends twice.
-func (s *Store) counts(id []byte) bool {
+// a review looks at it ends twice. What the review has ended is kept for two batches: later the store
+// says that it is completed.
+func (s *Store) counts(id []byte, byReview bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ends == nil {
 		return true
 	}
 	_, already := s.ends[string(id)]
-	s.ends[string(id)] = struct{}{}
+	for _, batch := range s.ended {
+		_, is := batch[string(id)]
+		already = already || is
+	}
+	if byReview {
+		s.ended[0][string(id)] = struct{}{}
+	} else {
+		s.ends[string(id)] = struct{}{}
+	}
 	return !already
+}
+
+// batchEnded says that a review has ended the documents of a batch.
+func (s *Store) batchEnded() {
+	s.mu.Lock()
+	s.ended = [2]map[string]struct{}{{}, s.ended[0]}
+	s.mu.Unlock()
 }
 
 func hasOutOfScope(o *docindex.Outcomes) bool {

@@ -138,8 +138,8 @@ func (s *Store) review(ctx context.Context, id string) error {
 		return nil
 	}
 	r := &reviewing{s: s, c: c}
-	s.setEnds(map[string]struct{}{})
-	defer s.setEnds(nil)
+	s.setReviewing(true)
+	defer s.setReviewing(false)
 	now := s.now()
 	err := s.Store.List(ctx, queuesOf(id), func(d *docindex.Document) bool {
 		r.look(d, now)
@@ -165,11 +165,13 @@ func (s *Store) review(ctx context.Context, id string) error {
 	return nil
 }
 
-// setEnds sets the documents that end while a review looks at them; nil: there is no review.
-func (s *Store) setEnds(to map[string]struct{}) {
+// setReviewing begins or ends noting what ends while a review looks at documents.
+func (s *Store) setReviewing(is bool) {
 	s.mu.Lock()
-	s.ends = to
-	s.mu.Unlock()
+	defer s.mu.Unlock()
+	if s.ends, s.ended = nil, [2]map[string]struct{}{}; is {
+		s.ends, s.ended[0] = map[string]struct{}{}, map[string]struct{}{}
+	}
 }
 
 // look decides what becomes of a stored document.
@@ -199,7 +201,7 @@ func (r *reviewing) flush(ctx context.Context) error {
 	if r.ended.Len() > 0 {
 		var refusals []refusal
 		for i, rule := range r.rules {
-			if rule != scope.InScope && r.s.counts(r.ended.At(i).DocID) {
+			if rule != scope.InScope && r.s.counts(r.ended.At(i).DocID, true) {
 				refusals = append(refusals, refusal{r.c, rule})
 			}
 		}
@@ -207,6 +209,7 @@ func (r *reviewing) flush(ctx context.Context) error {
 			return err
 		}
 		countRefusals(refusals)
+		r.s.batchEnded()
 	}
 	if r.again.Len() > 0 {
 		if _, err := r.s.Store.Put(ctx, &r.again); err != nil {

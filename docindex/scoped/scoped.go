@@ -42,7 +42,8 @@ type Store struct {
 	timed   map[string]*crawl       // of crawls, those whose scope has an end
 	reviews map[string]struct{}     // crawls whose stored documents are to be looked at again
 	recalls []func(*docindex.Outcomes)
-	ends    map[string]struct{} // DOC_IDs of what ended as out_of_scope during a review; nil: there is none
+	ends    map[string]struct{}    // DOC_IDs of out_of_scope outcomes during a review; nil: there is none
+	ended   [2]map[string]struct{} // DOC_IDs of what the review ended in its last batches
 }
 
 // sharedStore is a store of several daemons: the settings of crawls may change elsewhere, and
