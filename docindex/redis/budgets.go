@@ -103,6 +103,16 @@ func (b *budgets) sweepLocked() {
 	b.sweepAt = 2 * b.domains
 }
 
+// forget forgets a crawl that was deleted.
+func (b *budgets) forget(crawl string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if c := b.crawls[crawl]; c != nil {
+		b.domains -= len(c.domains)
+		delete(b.crawls, crawl)
+	}
+}
+
 // left returns how many pages a domain has to wait for; 0: it does not wait.
 func (c *crawlShare) left(d *domainShare) uint64 { return max(d.over.Next, c.pages) - c.pages }
 

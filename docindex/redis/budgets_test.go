@@ -406,3 +406,33 @@ func crawlInRedis(t *testing.T) virtualcrawl.Rig {
 func TestGeneratedNames(t *testing.T) { crawlInRedis(t).GeneratedNames(t, 20, 30*time.Second) }
 
 func TestTarpitBesideHonestSites(t *testing.T) { crawlInRedis(t).Tarpit(t, 50, time.Hour, "%s-%d") }
+
+// TestDeletedCrawlHasNoRounds deletes one of two crawls whose domains are over their budgets.
+func TestDeletedCrawlHasNoRounds(t *testing.T) {
+	s := newDaemons(t).start()
+	s.SetBudget(10)
+	var all []docindex.Round
+	var notes []docindex.Note
+	for _, crawl := range []string{"deleted", "kept"} {
+		all = append(all, docindex.Round{Crawl: crawl, Domain: "a.example", Round: 1, Left: 5, Wait: 10})
+		notes = append(notes, docindex.Note{Name: docindex.RoundNotes + crawl, Text: []byte("[]")})
+	}
+	s.RestoreRounds(all)
+	if err := s.KeepNotes(t.Context(), notes); err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range []docindex.Scope{{Crawl: []byte("deleted")}, {Crawl: []byte("kept"), Key: []byte("a.example")}} {
+		if _, err := s.Delete(t.Context(), of); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left := s.Rounds(); len(left) != 1 || left[0].Crawl != "kept" || s.budgets.domains != 1 {
+		t.Errorf("of %d domains rounds are left: %+v; want those of one crawl", s.budgets.domains, left)
+	}
+	var names []string
+	if err := s.EachNote(t.Context(), docindex.RoundNotes, func(name string, _ []byte) {
+		names = append(names, name)
+	}); err != nil || len(names) != 1 || names[0] != docindex.RoundNotes+"kept" {
+		t.Errorf("notes %q, %v; want that of one crawl", names, err)
+	}
+}

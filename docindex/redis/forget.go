@@ -15,6 +15,9 @@ func (s *Store) Delete(ctx context.Context, scope docindex.Scope) (deleted int, 
 		deleted += n
 		return true, err
 	})
+	if err == nil && len(scope.Key) == 0 {
+		err = s.deleteRounds(ctx, string(scope.Crawl))
+	}
 	return deleted, err
 }
 

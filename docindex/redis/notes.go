@@ -44,6 +44,21 @@ func (s *Store) KeepNotes(ctx context.Context, notes []docindex.Note) error {
 	return nil
 }
 
+// deleteRounds forgets how the domains of a crawl stand with their budgets. A key of a wrong type has
+// no notes.
+func (s *Store) deleteRounds(ctx context.Context, crawl string) error {
+	s.budgets.forget(crawl)
+	c, err := s.connected(ctx)
+	if err != nil {
+		return err
+	}
+	err = c.Do(ctx, c.B().Hdel().Key(s.bases[0]+roundsKey).Field(crawl).Build()).Error()
+	if err == nil || isWrongType(err) {
+		return nil
+	}
+	return s.wrap(err)
+}
+
 // FindNotes is [docindex.Notes.FindNotes]. It finds none.
 func (s *Store) FindNotes(ctx context.Context, _ []string, _ func(i int, text []byte)) error {
 	return ctx.Err()
