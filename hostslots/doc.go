@@ -39,9 +39,9 @@
 //   - The hosts of a rule's group, and a host on a shared network, are a group that is one site.
 //     The group's pace is the site's. Above it is the record of the address or of the network
 //     (host.above). Hosts that may not be requested for what is above them stand in line there.
-//     With Config.Leases an address above needs a lease of its own, which is wanted while hosts
-//     are in line there. A group has its lease before its hosts get in line, so no two daemons
-//     have one lease each and wait for the other.
+//     With Config.Leases a host there needs two leases: a daemon gets that of the group first, and
+//     that of the address while hosts are in line there. All daemons get them in this order, so no
+//     two daemons have one lease each and wait for the other.
 //   - Crawl-delay, backing off, Retry-After and Config.DelayFactor concern the site alone. An
 //     address backs off when several of its sites do (failures).
 //

@@ -262,9 +262,9 @@ type Limits struct {
 	Raises     bool          // the address is allowed as much if all its hosts are; see AddressLimits
 }
 
-// AddressLimits are settings for one address in place of those in Config. What is 0 is Config's; it
-// is raised as far as the Limits of all known hosts of the address agree, if all of them have
-// Limits.Raises.
+// AddressLimits are settings for one address in place of those in Config. A field that is 0 has the
+// value of Config. If all known hosts of the address have Limits.Raises, the address has the pace of
+// the slowest of them instead, where that is faster.
 type AddressLimits struct {
 	Gap        time.Duration // between two requests to the address
 	Concurrent int           // open requests to the address

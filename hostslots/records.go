@@ -72,7 +72,7 @@ type host struct {
 	slow           bool // it waits longer than Config.Patience
 	isIdle         bool // it is in sweeper.idle
 	rejected       bool // rejectList.hosts has it
-	released       bool // it was the first of those that waited for what is above it
+	released       bool // it has come to the head of the line, and may use what is above it
 	covered        bool // see Place.Covered
 	wasSite        bool // it was in a site group last
 	failed         bool // NextFailed returns its documents

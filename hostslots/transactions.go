@@ -32,9 +32,9 @@ func (s *Slots) closeTransaction(now time.Duration, id uint32, f *Feedback) {
 }
 
 // LinesWritten reports that the lines of the documents that were sent to a spider at or after from
-// reached its connection only now. For the host of the first of them, the last request is at now.
-// For each other host it is as much later as its line was sent after the first. So no gap begins
-// before now, and the groups do not fall into step.
+// reached its connection only now. It moves the times of these requests by the same delay: the
+// first one counts as sent now, and the distances between them stay. So no gap begins before now,
+// and the groups do not fall into step.
 func (s *Slots) LinesWritten(now time.Duration, spider uint32, from time.Duration) {
 	for id := s.table.newest(spider); id != 0; id = s.table.older(id) {
 		tx := s.table.transactions.At(id)

@@ -281,10 +281,10 @@ func (s *Slots) isReady(now time.Duration, groupID uint32) bool {
 		d.ownReady[Retry].Has(groupID) && d.ownReady[Retry].Due(groupID) <= now
 }
 
-// updateCap sets when the next host may go on that is in line at a group, and asks for the lease of an
-// address that it needs. The hosts of an address
-// and those in line there take turns: after one of either sort the others are first for
-// the time of a gap.
+// updateCap sets when the next host may go on that is in line at a group, and asks for the lease of
+// an address that it needs. An address is shared by its own hosts and by hosts of other groups that
+// wait in line for it. After a request of one sort, the other sort may go first until a gap has
+// passed.
 func (s *Slots) updateCap(groupID uint32) {
 	up := s.groups.At(groupID)
 	if s.cfg.Leases && up.kind == ofAddress {

@@ -23,11 +23,10 @@ import (
 //
 // A binding does not tell the address of a site that is a group by itself on a shared network. So
 // a daemon that finds the site at an address elsewhere cannot go on there: the site waits until its
-// binding ends. Such a binding is short, therefore. So is the first one of any host, since the
-// answer may be the group of a site by itself, and each answer extends the binding. The daemon that
-// waits also leaves a mark, the binding of another name. Whoever extends the site's binding looks
-// for that mark, and then lets the binding end. All can go on at the address that the site is bound
-// to next.
+// binding ends. So two kinds of binding are short: that of a site that is a group by itself, and
+// the first one of any host, since nobody knows yet which kind it is. The daemon that waits also
+// leaves a mark: it binds a reserved name. Whoever would extend the site's binding sees the mark and
+// lets the binding end. All can go on at the address that the site is bound to next.
 const (
 	bindLeases        = 10 // leases for which an answer holds
 	briefLeases       = 2  // the same for a first answer, and for a site that is a group by itself

@@ -77,7 +77,7 @@ type Out struct {
 	NoteRequests []*NoteRequest             // for notes of robots.txt; each answer goes to NoteFound
 	Learned      []Learned                  // robots.txt, for the doc index to keep
 	Backoffs     []hostslots.AddressBackoff // of addresses, changed; for the doc index to keep
-	Leases       *LeaseBatch                // for the reservation; the answer goes to Claimed; nil: nothing
+	Leases       *LeaseBatch                // for the reservation; the answer goes to LeasesAnswered; nil: nothing
 	Dirty        []uint32                   // spiders with lines in their Output
 	Drop         []uint32                   // spiders to hang up on
 	Traces       []TraceEnd                 // of sampled documents that have ended or gone back

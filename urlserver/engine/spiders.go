@@ -103,8 +103,8 @@ func (e *Engine) ConnectedFrom(addr, peer string) (id uint32) {
 	return id
 }
 
-// Gone says that a spider's connection has ended. Its documents in flight go back to the front of
-// their queues. If it said nothing of what it was sent, Gone returns how many connections in a row
+// Gone says that a spider's connection has ended. Its documents in flight are queued again, before
+// younger ones of their priority. If it said nothing of what it was sent, Gone returns how many connections in a row
 // from its address have not, and how long the next one there waits for its first documents.
 func (e *Engine) Gone(id uint32) (silent int, pause time.Duration) {
 	sp := e.spiders.byID[id]

@@ -7,9 +7,9 @@ import (
 	"urlserver/hostslots"
 )
 
-// A document that was in flight at a spider that died may be what killed it. It is sent again
-// beside so few others that, with the attempts that it has left, the last one finds it alone: of n
-// documents that were in flight with k attempts left, beside about n^((k-1)/k). So 501 documents of
+// A document that was in flight at a spider that died may be what killed it. Each time it is sent
+// again it has fewer others beside it, so that it is alone at its last attempt: after a loss of n
+// documents with k attempts left there are about n^((k-1)/k) together. So 501 documents of
 // which one kills spiders cost three lost connections with three attempts: one with all, one with
 // 23, and one with that document alone.
 //
@@ -20,10 +20,10 @@ import (
 // waiting. A distrusted spider gets suspects only while nothing else is due, as it has to prove
 // itself first.
 //
-// A document at which its spider has worked for a status timeout does not count for the company of
-// others, and needs no company of its own: a long fetch that does not kill would keep suspects
-// waiting for spider.max_fetch. For a suspect this holds once. If it is lost again after that, it
-// is alone the next time until its fetch has ended.
+// A spider that has reported WORKING on a document for a status timeout is not killed by it. Such a
+// document no longer limits what else the spider gets, or else a long fetch would keep suspects
+// waiting for spider.max_fetch. A suspect has this exemption once. If it is lost again after that,
+// it is alone the next time until its fetch has ended.
 
 // suspect is a document that was in flight at a spider that has gone, until it ends.
 type suspect struct {
