@@ -305,7 +305,8 @@ func crawlStopCommand() *cobra.Command {
 	sendFiles := cmd.RunE
 	var c client
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if _, err := os.Stat(args[0]); args[0] == "-" || err == nil || len(args) > 1 {
+		info, err := os.Stat(args[0])
+		if isFile := err == nil && !info.IsDir(); args[0] == "-" || isFile || len(args) > 1 {
 			return sendFiles(cmd, args)
 		}
 		c.cmd, c.at, c.token = cmd, cmd.Flag("at").Value.String(), cmd.Flag("token").Value.String()

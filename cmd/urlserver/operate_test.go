@@ -97,13 +97,16 @@ func TestExplainPaused(t *testing.T) {
 func TestCrawlsOfPut(t *testing.T) {
 	d := startDaemon(t, settings(t, ""))
 	const urls = "http://127.0.0.1/a\nhttp://127.0.0.1/b\n"
-	for _, flags := range [][]string{{"--crawl", "plain"}, {"--crawl", "bounded", "--host", "127.0.0.1"}} {
+	for _, flags := range [][]string{{"--crawl", "plain"}, {"--crawl", "bounded", "--host", "127.0.0.1"},
+		{"--crawl", "testdata"}} { // a folder has that name, too
 		command(t, urls, append([]string{"put", "--at", d.at, "-"}, flags...)...).want(t, 0, `"new":2`, "")
 		command(t, "", "crawl", "list", "--at", d.at).want(t, 0, "SCHEDULED", "")
 		command(t, "", "crawl", "show", flags[1], "--at", d.at).want(t, 0, " running\n", "")
 		command(t, "", "crawl", "stop", flags[1], "--at", d.at).want(t, 0, `"stopped":true`, "")
 		command(t, "", "crawl", "show", flags[1], "--at", d.at).want(t, 0, " stopped\n", "")
 		command(t, "", "crawl", "list", flags[1], "--at", d.at).want(t, 0, " stopped ", "")
+		command(t, "http://127.0.0.1/c\n", append([]string{"put", "--at", d.at, "-"}, flags[:2]...)...).
+			want(t, 0, `"new":0,"known":0,"invalid":0,"dropped":1`, "")
 	}
 	command(t, "", "crawl", "show", "plain", "--app", "a", "--at", d.at).want(t, 1, "", `no crawl "plain"`)
 }

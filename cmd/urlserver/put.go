@@ -32,7 +32,8 @@ type sums struct {
 	Renumbered int `json:"renumbered,omitempty"` // import only, like Settings
 	Settings   int `json:"settings,omitempty"`
 	Invalid    int `json:"invalid"`
-	OutOfScope int `json:"out_of_scope,omitempty"` // put only, like Crawl
+	OutOfScope int `json:"out_of_scope,omitempty"` // put only, like Dropped and Crawl
+	Dropped    int `json:"dropped,omitempty"`      // since the crawl was stopped
 
 	Crawl string `json:"crawl,omitempty"` // whose scope was set
 }
@@ -44,6 +45,7 @@ func (s *sums) add(more sums) {
 	s.Settings += more.Settings
 	s.Invalid += more.Invalid
 	s.OutOfScope += more.OutOfScope
+	s.Dropped += more.Dropped
 }
 
 func putCommand() *cobra.Command {
@@ -103,7 +105,7 @@ func (p *putter) all(ctx context.Context, files []string, in io.Reader, out io.W
 			break
 		}
 	}
-	if s := &p.sums; err == nil && s.Invalid > 0 && s.New+s.Known+s.OutOfScope == 0 {
+	if s := &p.sums; err == nil && s.Invalid > 0 && s.New+s.Known+s.OutOfScope+s.Dropped == 0 {
 		err = errors.New("nothing was put: no line is valid")
 	}
 	return p.end(out, err)
