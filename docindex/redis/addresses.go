@@ -20,6 +20,7 @@ type clientPace struct {
 	table  *addresses.Table
 	queues map[string]*pacedQueue // by nameOf
 	ask    map[string]struct{}    // queues of which clients may have no URL any more
+	later  map[string]struct{}    // queues that the next heartbeat adds to these
 	ends   timeheap.Heap          // queues by number in the table, by the end of their last lease; a Duration is ms
 	names  map[uint32]string      // of these
 	lent   map[lentQueue]int64    // queues whose address others use, and until when they are left out
@@ -87,7 +88,8 @@ func (p *clientPace) rebindLocked(now int64) {
 
 func (p *clientPace) resetLocked(table *addresses.Table) {
 	p.of, p.table, p.queues = nil, table, map[string]*pacedQueue{}
-	p.ask, p.ends, p.names = map[string]struct{}{}, timeheap.Heap{}, map[uint32]string{}
+	p.ask, p.later = map[string]struct{}{}, map[string]struct{}{}
+	p.ends, p.names = timeheap.Heap{}, map[uint32]string{}
 	p.lent = map[lentQueue]int64{}
 }
 
@@ -313,6 +315,26 @@ func (p *clientPace) close(q askedQueue) {
 	}
 }
 
+// askLater has the next heartbeat ask about a queue again: when nobody reports a URL of it any more, it
+// is closed when clients have no forgotten URL on its host.
+func (p *clientPace) askLater(q askedQueue) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if name := p.names[q.no]; p.of != nil && name != "" {
+		p.later[name] = struct{}{}
+	}
+}
+
+// askAgain is for a heartbeat.
+func (p *clientPace) askAgain() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name := range p.later {
+		p.ask[name] = struct{}{}
+	}
+	clear(p.later)
+}
+
 // closeQueues asks Redis which queues clients have no URL of any more.
 func (s *Store) closeQueues(ctx context.Context) error {
 	var args [shards][]string
@@ -324,8 +346,11 @@ func (s *Store) closeQueues(ctx context.Context) error {
 	answers, err := s.unbroken(ctx, opsOf(outScript, args[:], nil))
 	for _, a := range answers {
 		for i, m := range list(a.value) {
-			if number(m) == 0 {
+			switch number(m) {
+			case 0:
 				s.pace.close(at[a.shard][i])
+			case -1:
+				s.pace.askLater(at[a.shard][i])
 			}
 		}
 	}

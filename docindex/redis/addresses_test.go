@@ -216,6 +216,50 @@ func TestEachPortionCounts(t *testing.T) {
 	}
 }
 
+// TestForgottenOfAnotherCrawl purges a URL that a client has. Another crawl's queue on the host is closed
+// when the URLs of both are reported.
+func TestForgottenOfAnotherCrawl(t *testing.T) {
+	d := newDaemons(t)
+	s := d.start()
+	use := openAddress(s, 2)
+	d.pass(2 * time.Second)
+	of := func(crawl string) docindex.Put {
+		return docindex.Put{URL: []byte("http://h.test/" + crawl), Crawl: []byte(crawl)}
+	}
+	store := func(p docindex.Put) {
+		var all docindex.Puts
+		if err := all.Add(p); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Put(t.Context(), &all); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, crawl := range []string{"c", "d"} {
+		store(of(crawl))
+		if urls := served(t, s); len(urls) != 1 {
+			t.Fatalf("%q are served; want one", urls)
+		}
+		d.pass(2 * time.Second)
+	}
+	c := docindex.Scope{Crawl: []byte("c")}
+	if n, err := s.Purge(t.Context(), c, time.Unix(d.unix()+3600, 0)); n != 1 || err != nil {
+		t.Fatalf("%d URLs are purged, %v; want one", n, err)
+	}
+	for _, crawl := range []string{"d", "c"} {
+		if use.n.Load() != 2 {
+			t.Fatalf("%d queues are open before %s is reported; want both", use.n.Load(), crawl)
+		}
+		p := of(crawl)
+		p.Update, p.Due = true, docindex.Never
+		store(p)
+		s.sweep(t.Context())
+	}
+	if n := use.n.Load(); n != 0 {
+		t.Errorf("%d queues are open after both reports; want none", n)
+	}
+}
+
 // reportFetched reports a URL as fetched by a client.
 func reportFetched(t *testing.T, s *Store, url string) {
 	t.Helper()

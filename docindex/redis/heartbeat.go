@@ -83,6 +83,7 @@ func (s *Store) sweep(ctx context.Context) {
 			}
 		}
 	}
+	s.pace.askAgain()
 	_ = s.closeQueues(ctx) // or else a client that asks for nothing more would keep their addresses
 	s.rejoin(ctx)
 	s.retryDeferred(ctx)
