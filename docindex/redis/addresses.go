@@ -310,9 +310,17 @@ func (p *clientPace) toAsk(now int64) (list []askedQueue) {
 func (p *clientPace) close(q askedQueue) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.of != nil && q.no != 0 && q.takes == q.pacedQueue.takes && p.names[q.no] != "" {
+	if p.nameLocked(q) != "" && q.takes == q.pacedQueue.takes {
 		p.table.Return(q.no)
 	}
+}
+
+// nameLocked returns the name of a queue; "": it was forgotten, and its number may be another's.
+func (p *clientPace) nameLocked(q askedQueue) string {
+	if name := p.names[q.no]; p.of != nil && q.no != 0 && p.queues[name] == q.pacedQueue {
+		return name
+	}
+	return ""
 }
 
 // askLater has the next heartbeat ask about a queue again: when nobody reports a URL of it any more, it
@@ -320,7 +328,7 @@ func (p *clientPace) close(q askedQueue) {
 func (p *clientPace) askLater(q askedQueue) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if name := p.names[q.no]; p.of != nil && name != "" {
+	if name := p.nameLocked(q); name != "" {
 		p.later[name] = struct{}{}
 	}
 }
@@ -335,7 +343,8 @@ func (p *clientPace) askAgain() {
 	clear(p.later)
 }
 
-// closeQueues asks Redis which queues clients have no URL of any more.
+// closeQueues asks Redis which queues clients have no URL of any more. After an error the next
+// heartbeat asks again.
 func (s *Store) closeQueues(ctx context.Context) error {
 	var args [shards][]string
 	var at [shards][]askedQueue
@@ -352,6 +361,14 @@ func (s *Store) closeQueues(ctx context.Context) error {
 			case -1:
 				s.pace.askLater(at[a.shard][i])
 			}
+		}
+		if a.err == nil {
+			at[a.shard] = nil
+		}
+	}
+	for _, queues := range at {
+		for _, q := range queues {
+			s.pace.askLater(q)
 		}
 	}
 	return err

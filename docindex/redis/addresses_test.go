@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"sync/atomic"
@@ -97,6 +98,30 @@ func TestReportFreesTheAddress(t *testing.T) {
 		t.Fatalf("%q are served, %d queues open; want one each", urls, use.n.Load())
 	}
 	reportFetched(t, s, urls[0])
+	s.sweep(t.Context())
+	if n := use.n.Load(); n != 0 {
+		t.Errorf("%d queues are open after a heartbeat; want none", n)
+	}
+}
+
+// TestLookThatFails has the question fail whether clients have no URL of a queue any more: the heartbeat
+// asks again.
+func TestLookThatFails(t *testing.T) {
+	d := newDaemons(t)
+	s := d.start()
+	use := openAddress(s, 1)
+	d.pass(2 * time.Second)
+	put(t, s, 1)
+	urls := served(t, s)
+	if len(urls) != 1 || use.n.Load() != 1 {
+		t.Fatalf("%q are served, %d queues open; want one each", urls, use.n.Load())
+	}
+	reportFetched(t, s, urls[0])
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if s.closeQueues(gone) == nil {
+		t.Fatal("no error of a call whose caller has gone")
+	}
 	s.sweep(t.Context())
 	if n := use.n.Load(); n != 0 {
 		t.Errorf("%d queues are open after a heartbeat; want none", n)
