@@ -3,6 +3,7 @@ package scope
 import (
 	"fmt"
 	"math/bits"
+	"strings"
 )
 
 // patterns is a list of patterns behind one filter: a single pass over a URL finds which of them may
@@ -78,13 +79,29 @@ func (f *patterns) place(n uint16) {
 			f.filter[gram(end)^endSalt] |= 1 << group
 			continue
 		}
-		for back := range f.step { // "/" begins more patterns than it ends
-			f.filter[gram([]byte(text)[len(text)-gramLen-back:])] |= 1 << group
+		part := []byte(f.rarest(text))
+		for i := range f.step {
+			f.filter[gram(part[i:])] |= 1 << group
 		}
 	}
 	if len(p.texts) > maxSearched {
 		p.texts = nil
 	}
+}
+
+// rarest returns the part of a text of which the filter has the grams: just long enough that a pass
+// looks at one of them. Most URLs have digits and slashes, so it has few of them. Of equally good
+// parts it is the last.
+func (f *patterns) rarest(text string) string {
+	size := f.step + gramLen - 1
+	best, least := "", size+1
+	for from := len(text) - size; from >= 0; from-- {
+		part := text[from : from+size]
+		if n := strings.Count(part, "0") + strings.Count(part, "/"); n < least { // folded: all digits
+			best, least = part, n
+		}
+	}
+	return best
 }
 
 // match reports whether any of the patterns matches a URL.
