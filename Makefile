@@ -39,7 +39,7 @@ test: ## all tests; ends with those that were skipped, and what they want instal
 
 test-quick: ## the tests without those that take long
 	@echo "Building and testing; the first time compiling takes some minutes." >&2
-	@go test -json -short $(SIDE_BY_SIDE) -timeout 20m $(LONG) ./... | $(REPORT)
+	@go test -json -short -p 6 -parallel 10 -timeout 20m $(LONG) ./... | $(REPORT) # without the long ones most wait
 
 # These start no goroutine (layers_test.go sees to most of them): the race detector has nothing to find there.
 SERIAL = hostslots|leftover|urlserver/engine|internal/scope|internal/sim|docindex/internal/queuesched|internal/container/[a-z0-9]+|api/urlfrontier|api/reservation
