@@ -186,13 +186,7 @@ func (s *server) open(ctx context.Context, cfg configs.Config) (err error) {
 	if cfg.Log.Crawl != "" {
 		s.lines = crawllog.New(cfg.Log.Crawl, s.log)
 	}
-	s.daemon = urlserver.New(cfg, urlserver.Parts{
-		Index: index, Store: store, Resolver: s.resolver, Reserver: s.reserver, Traces: s.traces,
-		CrawlLog: s.lines, Log: s.log,
-	})
-	if s.onLeaseLost != nil {
-		s.onLeaseLost(s.daemon.RecallAll)
-	}
+	s.openDaemon(cfg, index, store)
 	if err := s.crawls.open(cfg.Monitor, s.base, s.daemon, s.log); err != nil {
 		return err
 	}
@@ -214,6 +208,16 @@ func (s *server) open(ctx context.Context, cfg configs.Config) (err error) {
 		Kafka: s.crawls.figures(), More: s.collectors(), File: s.file, Recent: s.recent, Reload: s.askReload,
 	})
 	return nil
+}
+
+func (s *server) openDaemon(cfg configs.Config, index docindex.Source, store docindex.Store) {
+	s.daemon = urlserver.New(cfg, urlserver.Parts{
+		Index: index, Store: store, Resolver: s.resolver, Reserver: s.reserver, Traces: s.traces,
+		CrawlLog: s.lines, Log: s.log,
+	})
+	if s.onLeaseLost != nil {
+		s.onLeaseLost(s.daemon.RecallAll)
+	}
 }
 
 // dump serves the dump of a store. The HTTP API does not know the format, which needs gRPC compiled.

@@ -85,38 +85,37 @@ func served(t *testing.T, s *Store) (urls []string) {
 	return urls
 }
 
-// TestReportFreesTheAddress has a client report its URL and ask for nothing more: the address is free
-// for others.
-func TestReportFreesTheAddress(t *testing.T) {
+// clientWithURL returns a store of which a client has a URL, the only one at its address.
+func clientWithURL(t *testing.T) (s *Store, use *openQueues, url string) {
+	t.Helper()
 	d := newDaemons(t)
-	s := d.start()
-	use := openAddress(s, 1)
+	s = d.start()
+	use = openAddress(s, 1)
 	d.pass(2 * time.Second)
 	put(t, s, 2)
 	urls := served(t, s)
 	if len(urls) != 1 || use.n.Load() != 1 {
 		t.Fatalf("%q are served, %d queues open; want one each", urls, use.n.Load())
 	}
-	reportFetched(t, s, urls[0])
+	return s, use, urls[0]
+}
+
+// TestReportFreesTheAddress has a client report its URL and ask for nothing more: the address is free
+// for others.
+func TestReportFreesTheAddress(t *testing.T) {
+	s, use, url := clientWithURL(t)
+	reportFetched(t, s, url)
 	s.sweep(t.Context())
 	if n := use.n.Load(); n != 0 {
 		t.Errorf("%d queues are open after a heartbeat; want none", n)
 	}
 }
 
-// TestLookThatFails has the question fail whether clients have no URL of a queue any more: the heartbeat
+// TestLookThatFails: Redis does not answer whether clients have URLs of a queue still, so the heartbeat
 // asks again.
 func TestLookThatFails(t *testing.T) {
-	d := newDaemons(t)
-	s := d.start()
-	use := openAddress(s, 1)
-	d.pass(2 * time.Second)
-	put(t, s, 1)
-	urls := served(t, s)
-	if len(urls) != 1 || use.n.Load() != 1 {
-		t.Fatalf("%q are served, %d queues open; want one each", urls, use.n.Load())
-	}
-	reportFetched(t, s, urls[0])
+	s, use, url := clientWithURL(t)
+	reportFetched(t, s, url)
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	if s.closeQueues(gone) == nil {
@@ -153,15 +152,7 @@ func TestGivenWhileAQueueIsLookedAt(t *testing.T) {
 // TestReportedWhileAQueueIsLookedAt has another call look which queues clients have no URL of any more,
 // when a client's report has not come to Redis yet: the queue is looked at again.
 func TestReportedWhileAQueueIsLookedAt(t *testing.T) {
-	d := newDaemons(t)
-	s := d.start()
-	use := openAddress(s, 1)
-	d.pass(2 * time.Second)
-	put(t, s, 1)
-	urls := served(t, s)
-	if len(urls) != 1 || use.n.Load() != 1 {
-		t.Fatalf("%q are served, %d queues open; want one each", urls, use.n.Load())
-	}
+	s, use, url := clientWithURL(t)
 	looked := false
 	before(t, s, putScript, func() {
 		looked = true
@@ -169,7 +160,7 @@ func TestReportedWhileAQueueIsLookedAt(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	reportFetched(t, s, urls[0])
+	reportFetched(t, s, url)
 	if !looked {
 		t.Fatal("the report was stored without the script")
 	}
