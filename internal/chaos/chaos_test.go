@@ -120,7 +120,7 @@ func newRig(t *testing.T) *rig {
 	r.oracle = newOracle(r.site, r.above, r.takes, late)
 	r.index = newIndex(r.world.hosts, rand.New(rand.NewPCG(*seed, 1)))
 	r.stuck = &stuck{index: r.index, oracle: r.oracle, places: r.world.places, tell: r.explain,
-		since: map[int]time.Duration{}}
+		since: map[int]time.Duration{}, longest: map[int]time.Duration{}}
 	serveWeb(t, r.world.addrs, server{oracle: r.oracle, serves: r.world.serves, takes: r.takes})
 	srv := &http.Server{Handler: r.index}
 	go srv.Serve(l) // ends with Close
@@ -236,24 +236,54 @@ func (r *rig) judge(left int) {
 	}
 	all, _ := r.oracle.fetched("")
 	r.t.Logf("%d hosts, %d addresses: %d URLs ended, %d requests, %d URLs left when the trouble ended; "+
-		"no progress of a host for at most %v (%s); other outcomes: %v",
-		len(r.world.hosts), len(r.world.addrs), len(r.index.urls), all, left, r.stuck.longest,
-		r.stuck.which, r.index.odd)
+		"other outcomes: %v",
+		len(r.world.hosts), len(r.world.addrs), len(r.index.urls), all, left, r.index.odd)
 	if n := r.index.left(); n > 0 {
 		r.t.Errorf("%d URLs were not fetched", n)
 	}
 	if missed > 0 {
 		r.t.Errorf("%d URLs ended and no web server has seen them", missed)
 	}
-	// The bound: a lease, a period of the janitor and the penalty, half a lease until a daemon that
-	// was denied asks again, and the time that all this takes on a busy machine. Meanwhile every
-	// host has had its turn twice at the measured pace.
-	turn := time.Since(r.began) * time.Duration(len(r.world.addrs)) / time.Duration(max(1, all))
-	if most := r.lease + r.janitor + r.penalty + r.lease/2 + r.site.gap + 20*time.Second +
-		2*turn; r.stuck.longest > most {
-		r.t.Errorf("%s had no progress for %v; %v is allowed", r.stuck.which, r.stuck.longest, most)
-	}
+	r.judgeProgress(all)
 	r.judgePoliteness(len(r.daemons))
+}
+
+// judgeProgress checks how long hosts had no progress while it was possible. The bound: a lease, a
+// period of the janitor and the penalty, half a lease until a daemon that was denied asks again, and the
+// time that all this takes on a busy machine. Meanwhile every host has had its turn twice at the measured
+// pace of all addresses. The shared network has one pace for all its sites: a host that may be there has
+// had its turn once at the measured pace of the network.
+func (r *rig) judgeProgress(requests int) {
+	r.t.Helper()
+	passed := time.Since(r.began)
+	most := r.lease + r.janitor + r.penalty + r.lease/2 + r.site.gap + 20*time.Second
+	sites := 0
+	for host := range r.world.hosts {
+		if r.world.mayShare(host) {
+			sites++
+		}
+	}
+	r.oracle.mu.Lock()
+	there := len(r.oracle.left[r.world.network().String()])
+	r.oracle.mu.Unlock()
+	r.judgeLongest("elsewhere", false, most+2*passed*time.Duration(len(r.world.addrs))/time.Duration(max(1, requests)))
+	r.judgeLongest("on the shared network", true, most+passed*time.Duration(sites)/time.Duration(max(1, there)))
+}
+
+// judgeLongest checks the longest time without progress of the hosts that may be on the shared network,
+// or of the others.
+func (r *rig) judgeLongest(what string, shared bool, most time.Duration) {
+	r.t.Helper()
+	longest, which := time.Duration(0), "none"
+	for host, d := range r.stuck.longest {
+		if r.world.mayShare(host) == shared && d > longest {
+			longest, which = d, r.world.hosts[host]
+		}
+	}
+	r.t.Logf("hosts %s: no progress for at most %v (%s); %v is allowed", what, longest, which, most)
+	if longest > most {
+		r.t.Errorf("%s had no progress for %v; %v is allowed", which, longest, most)
+	}
 }
 
 // judgePoliteness checks what the oracle has seen. So many parties may each be one request ahead of the

@@ -206,9 +206,8 @@ type stuck struct {
 	tell   func(host string)       // called when a host has had no progress for tellAfter
 
 	since   map[int]time.Duration // how long each host has had no progress, while it was possible
+	longest map[int]time.Duration // the most of since that each host ever had
 	looked  time.Time
-	longest time.Duration
-	which   string
 }
 
 // tellAfter is the time without progress after which all daemons are asked for the reason.
@@ -240,9 +239,7 @@ func (s *stuck) look(fine bool) {
 			s.tell(s.index.hosts[host])
 		}
 		s.since[host] += passed
-		if s.since[host] > s.longest {
-			s.longest, s.which = s.since[host], s.index.hosts[host]
-		}
+		s.longest[host] = max(s.longest[host], s.since[host])
 	}
 	s.looked = now
 }

@@ -46,6 +46,16 @@ func (w *world) network() netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom4([4]byte{127, w.net, 128, 0}), 17)
 }
 
+// mayShare reports whether a daemon may find a host on the shared network.
+func (w *world) mayShare(host int) bool {
+	for n := range turns {
+		if w.network().Contains(w.at(host, n)) && (n == 0 || w.several(host)) {
+			return true
+		}
+	}
+	return false
+}
+
 func (w *world) several(host int) bool { return host%10 >= 6 }
 
 // places returns the names under which an oracle knows a host's groups.
