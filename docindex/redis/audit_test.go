@@ -43,7 +43,7 @@ for i = 1, #names, 2 do
   local c = crawlOf(tonumber(names[i + 1]))
   local key = crawlKey(c.no)
   check(key .. ' name', crawlName(c), names[i])
-  for _, field in ipairs({ LINED, ATSLOTS, ATCALLS, ENDED, PURGED }) do
+  for _, field in ipairs({ LINED, ATSLOTS, ATCALLS, FINISHED, PURGED }) do
     check(key .. ' ' .. field, tonumber(call('HGET', key, field) or 0), c.by[field] or 0)
     bump(sum, field, c.by[field] or 0)
   end

@@ -13,8 +13,8 @@ import (
 // sharedCode is what scripts share, as statements.
 type sharedCode struct {
 	statements []statement
-	makes      map[string][]int  // the statements that make a name
-	constants  map[string]string // as they are behind the last statement
+	makes      map[string][]int // the statements that make a name
+	constants  map[string]string
 }
 
 // statement is a statement of the shared code that is in no other one.
@@ -65,6 +65,9 @@ func (c *sharedCode) add(text string) {
 	if m := constantsOf.FindStringSubmatch(text); m != nil {
 		values := strings.Split(m[2], ", ")
 		for i, name := range strings.Split(m[1], ", ") {
+			if before, ok := c.constants[name]; ok {
+				panic("the shared code defines " + name + " twice: " + before + " and " + values[i])
+			}
 			c.constants[name] = values[i]
 		}
 		return

@@ -31,8 +31,6 @@ do
   local function helper() return t.other() end
   function both() return helper() end
 end
-local KIND = 'again'
-local function last() return KIND end
 `)
 	const always = "local base = KEYS[1]\nlocal general = call('HGET', base)\nif general then\n  return 1\nend\n"
 	inner := strings.Replace(always, "local general", "local t = {\n  state = 3,\n}\nlocal general", 1) +
@@ -46,12 +44,22 @@ local function last() return KIND end
 		"return t.inner(1)":  inner,
 		"return both()": inner + "function t.other() return t.inner({}) end\nlocal both\ndo\n" +
 			"  local function helper() return t.other() end\n  function both() return helper() end\nend\n",
-		"return last()": always + "local function last() return 'again' end\n",
 	} {
 		if got := c.link(script); got != want+script {
 			t.Errorf("%s is linked to\n%s\nwant\n%s", script, got, want+script)
 		}
 	}
+}
+
+// TestLinkRefusesTwoConstantsOfOneName defines a constant twice: where it is used nobody sees which
+// value it stands for.
+func TestLinkRefusesTwoConstantsOfOneName(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("the shared code defines ENDED twice, and nothing is said")
+		}
+	}()
+	parse("local ENDED = 18\nlocal ENDED = 'e'\n")
 }
 
 // TestLinkedWhole looks for names of the shared code that a script uses and does not have.

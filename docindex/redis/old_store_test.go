@@ -134,3 +134,44 @@ func TestStoreOf8c887e0(t *testing.T) {
 	}
 	checkCounts(t, s)
 }
+
+// TestEndedDocumentIsAList ends a document. Redis keeps it as a list, which is smaller than a map, and
+// reads it where an older version kept the time of the end in a field of its own.
+func TestEndedDocumentIsAList(t *testing.T) {
+	d := newDaemons(t)
+	s := d.start()
+	put(t, s, 1)
+	end(t, s, take(t, s))
+	at := time.Unix(d.unix(), 0).UTC()
+	if doc := find(t, s); !doc.Last.At.Equal(at) {
+		t.Errorf("the document ended at %v; want %v", doc.Last.At, at)
+	}
+	keep := `
+local key = redis.call('KEYS', '*:b:*')[1]
+local all = redis.call('HGETALL', key)
+local doc = cmsgpack.unpack(all[2])
+local was = { string.byte(all[2]), #doc }
+doc.e, doc[18] = doc[18], nil
+redis.call('HSET', key, all[1], cmsgpack.pack(doc))
+return was`
+	c := reach(t, s)
+	was, err := c.Do(t.Context(), c.B().Eval().Script(keep).Numkeys(0).Build()).AsIntSlice()
+	const array16 = 0xdc // msgpack's array of 16 elements and more
+	if err != nil || len(was) != 2 || was[0] != array16 || was[1] != 18 {
+		t.Fatalf("the document began with byte, and had: %x, %v; want an array of 18 elements", was, err)
+	}
+	if doc := find(t, s); !doc.Last.At.Equal(at) {
+		t.Errorf("as an older version kept it, the document ended at %v; want %v", doc.Last.At, at)
+	}
+}
+
+// find returns the document of host 0 that put stored.
+func find(t *testing.T, s *Store) docindex.Document {
+	t.Helper()
+	scope := docindex.Scope{Key: []byte("h0.test")}
+	doc, err := s.Find(t.Context(), scope, []byte("http://h0.test/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}

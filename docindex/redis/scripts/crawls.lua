@@ -1,7 +1,7 @@
 -- Crawls: documents belong to them by what their metadata says. What a crawl has in this shard is counted as its documents come and
 -- go. Scripts add up what they change, and done writes it, so the counts hold whenever the documents do.
 
-local LINED, ATSLOTS, ATCALLS, ENDED = 'l', 's', 'c', 'e' -- places, which are fields of a crawl's counts, as these are:
+local LINED, ATSLOTS, ATCALLS, FINISHED = 'l', 's', 'c', 'e' -- places, which are fields of a crawl's counts, as these are:
 local PURGED, UNTOLD, DROPPED, SENT, LATE = 'p', 'u', 'x', 'n', 'z'
 local ANSWER = 'a' -- of UNTOLD, what was answered last to who asked
 local STOPPED, EXPIRED = 5, 6 -- kinds of outcomes
@@ -99,7 +99,7 @@ end
 
 local function placeOf(doc)
   if doc[STATE] == SCHEDULED then return LINED end
-  if doc[STATE] == COMPLETED then return ENDED end
+  if doc[STATE] == COMPLETED then return FINISHED end
   return doc[DOOR] == CALLS and ATCALLS or ATSLOTS
 end
 
@@ -115,7 +115,7 @@ local function countPart(q, part, by)
   local c = crawlOf(part.crawl)
   c.dirty = true
   bump(c.by, part.place, by)
-  if part.place == ENDED then
+  if part.place == FINISHED then
     if part.condemned then
       bump(c.by, PURGED, by)
       if whyOf(crawlName(c)) == EXPIRED then bump(c.by, LATE, by) end
@@ -194,7 +194,7 @@ end
 
 -- holds answers whether there are documents of a crawl here.
 local function holds(no)
-  for _, n in ipairs(call('HMGET', crawlKey(no), LINED, ATSLOTS, ATCALLS, ENDED)) do
+  for _, n in ipairs(call('HMGET', crawlKey(no), LINED, ATSLOTS, ATCALLS, FINISHED)) do
     if tonumber(n or 0) > 0 then return true end
   end
   return false
@@ -205,7 +205,7 @@ end
 local function keepCrawl(c)
   local key, name = crawlKey(c.no), crawlName(c)
   if name == '' then return end
-  local n, change = call('HMGET', key, LINED, ATSLOTS, ATCALLS, ENDED), c.by
+  local n, change = call('HMGET', key, LINED, ATSLOTS, ATCALLS, FINISHED), c.by
   local was = tonumber(n[1] or 0) + tonumber(n[2] or 0) + tonumber(n[3] or 0)
   local is = was + (change[LINED] or 0) + (change[ATSLOTS] or 0) + (change[ATCALLS] or 0)
   for field, by in pairs(change) do
@@ -217,7 +217,7 @@ local function keepCrawl(c)
   keepSums(key .. ':o', c.owners)
   listChange(c, c.levels, c.till)
   local why = whyOf(name)
-  if is + tonumber(n[4] or 0) + (change[ENDED] or 0) == 0 and not why then
+  if is + tonumber(n[4] or 0) + (change[FINISHED] or 0) == 0 and not why then
     if call('HEXISTS', key, 'till') == 0 then return forgetCrawl(c) end
     call('ZADD', base .. ':ke', 0, name)
   elseif c.till and not why then

@@ -24,8 +24,15 @@ function broken.of(q)
   return is
 end
 
-local function read(q, text)
+-- unpacked returns a document, nil if it is of a wrong type. Versions before December 2026 kept ENDED as the field e.
+local function unpacked(q, text)
   local doc = broken.unpack(bodies(q), text)
+  if doc and doc.e then doc[ENDED], doc.e = doc.e, nil end
+  return doc
+end
+
+local function read(q, text)
+  local doc = unpacked(q, text)
   if not doc then
     broken.lost(q)
     return nil

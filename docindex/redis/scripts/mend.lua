@@ -44,7 +44,7 @@ function mend.documents(q, cursor)
   q.lm = nil -- counted again when its order is whole
   local page = call('HSCAN', bodies(q), cursor, 'COUNT', SOME)
   for i = 1, #page[2], 2 do
-    local doc = broken.unpack(bodies(q), page[2][i + 1])
+    local doc = unpacked(q, page[2][i + 1])
     if doc then mend.document(q, page[2][i], doc) end
   end
   if page[1] == '0' and call('EXISTS', bodies(q)) == 0 then -- they were lost

@@ -16,7 +16,7 @@ local function range(behind, prefix, most)
 end
 if #names == 0 then range(arg(), arg(), num()) end
 
-local FIELDS = { LINED, ATSLOTS, ATCALLS, ENDED, PURGED, UNTOLD, DROPPED, SENT, LATE, 'till', 'said', 'round' }
+local FIELDS = { LINED, ATSLOTS, ATCALLS, FINISHED, PURGED, UNTOLD, DROPPED, SENT, LATE, 'till', 'said', 'round' }
 
 local function row(name)
   local no = numberOf(name)
