@@ -274,6 +274,37 @@ func stopReachesLinks(t *testing.T, index string) {
 	}
 }
 
+// TestStopReachesLostDocuments: crawl stop ends documents that a spider had when its connection was
+// lost, before the stop or after it, although no other spider connects.
+func TestStopReachesLostDocuments(t *testing.T) { eachIndex(t, stopReachesLostDocuments) }
+
+func stopReachesLostDocuments(t *testing.T, index string) {
+	const docs = 30
+	d := startDaemon(t, settings(t, "frontier.listen = \"127.0.0.1:0\"\n"+index))
+	for i, owner := range []string{"", `"metadata":{"appid":["myapp"],"spiderid":["link"]},`} {
+		crawls := [2]string{fmt.Sprint("before", i), fmt.Sprint("after", i)}
+		var puts strings.Builder
+		for n := range 2 * docs {
+			fmt.Fprintf(&puts, "{%s\"url\":\"http://127.0.%d.%d/\",\"crawl\":%q}\n", owner, i, n+1, crawls[n%2])
+		}
+		command(t, "", "put", "--at", d.at, write(t, "puts.ndjson", puts.String())).want(t, 0, `"new":60`, "")
+		sp := dialSpider(t, d.spiders)
+		for range 2 * docs {
+			fmt.Fprintf(sp.conn, "%s WORKING\n", sp.next()[0])
+		}
+		stop := func(crawl string) {
+			t.Helper()
+			command(t, "", "crawl", "stop", "--at", d.at, crawl).want(t, 0, "", "")
+		}
+		stop(crawls[1])
+		sp.conn.Close()
+		stop(crawls[0])
+		for _, crawl := range crawls {
+			crawled(t, d, crawl, docs)
+		}
+	}
+}
+
 const scrapySpider = `
 import sys, json
 from scrapy.crawler import CrawlerProcess

@@ -18,12 +18,15 @@ const (
 	reviewBatch = 1000        // documents that are ended, recalled or scheduled together
 
 	settleMost = 5 * time.Second // how long a change waits for the review of its crawl
+
+	longestLook = 60 // seconds between two looks at a crawl that is over and has documents in transit
 )
 
 // Run looks at the stored documents of crawls whose scope has changed, until ctx ends: it ends those
 // that are scheduled and not in scope, recalls those that the slots have, and schedules those again
-// that ended because an earlier scope refused them. It also notes counts and rounds of crawls for
-// the next process.
+// that ended because an earlier scope refused them. What the slots, a client or another daemon give
+// back of a crawl that is over is ended, too. Run also notes counts and rounds of crawls for the next
+// process.
 func (s *Store) Run(ctx context.Context, log zerolog.Logger) {
 	tick := time.NewTicker(reviewStep)
 	defer tick.Stop()
@@ -55,6 +58,7 @@ func (s *Store) Run(ctx context.Context, log zerolog.Logger) {
 // last one that failed; it is looked at again by the next Review.
 func (s *Store) Review(ctx context.Context) (failed string, err error) {
 	s.noteEnds()
+	failed, err = s.noteReturned(ctx)
 	for _, id := range s.toReview() {
 		if one := s.reviewNow(ctx, id); one != nil {
 			failed, err = id, one
@@ -115,6 +119,60 @@ func (s *Store) noteEnds() {
 	})
 }
 
+// returning says when a crawl is looked at that is over and had documents in transit.
+type returning struct{ at, pause int64 } // seconds since 1970, seconds
+
+// over reports whether nothing of a crawl is to be fetched any more.
+func (c *crawl) over(now int64) bool { return c.Stopped || c.rules != nil && c.rules.Over(now) }
+
+// awaitReturn makes noteReturned look at a crawl, or no longer if is is false.
+func (s *Store) awaitReturn(id string, is bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !is {
+		delete(s.returning, id)
+		return
+	}
+	pause := max(1, min(2*s.returning[id].pause, longestLook))
+	s.returning[id] = returning{s.now() + pause, pause}
+}
+
+// noteReturned looks at crawls that are over and had documents in transit. Such a document is scheduled
+// again when its spider's connection or its lease ends. Then the crawl is reviewed once more: nobody
+// may ask for the document. A crawl without documents in transit has ended.
+func (s *Store) noteReturned(ctx context.Context) (failed string, err error) {
+	for _, id := range s.returned() {
+		of := queuesOf(id)
+		n, one := s.Store.Count(ctx, &of)
+		switch {
+		case one == nil && n.Scheduled > 0:
+			s.mu.Lock()
+			s.reviews[id] = struct{}{}
+			s.mu.Unlock()
+			continue
+		case one == nil && n.InTransit == 0:
+			one = s.reviewed(ctx, id, s.find([]byte(id)))
+		}
+		if s.awaitReturn(id, one != nil || n.InTransit > 0); one != nil {
+			failed, err = id, fmt.Errorf("crawl %.100q: %w", id, one)
+		}
+	}
+	return failed, err
+}
+
+// returned returns the crawls that noteReturned is to look at now.
+func (s *Store) returned() (ids []string) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for id, r := range s.returning {
+		if r.at <= s.now() {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
 func (s *Store) toReview() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,18 +181,20 @@ func (s *Store) toReview() []string {
 
 // reviewing is a review of one crawl.
 type reviewing struct {
-	s       *Store
-	c       *crawl
-	ended   docindex.Outcomes
-	rules   []scope.Rule // of ended
-	recalls docindex.Outcomes
-	again   docindex.Puts
-	err     error
+	s        *Store
+	c        *crawl
+	ended    docindex.Outcomes
+	rules    []scope.Rule // of ended
+	recalls  docindex.Outcomes
+	recalled bool // something was in recalls
+	again    docindex.Puts
+	err      error
 }
 
 func (s *Store) review(ctx context.Context, id string) error {
 	c := s.find([]byte(id))
 	if c == nil {
+		s.awaitReturn(id, false)
 		return nil
 	}
 	r := &reviewing{s: s, c: c}
@@ -151,18 +211,29 @@ func (s *Store) review(ctx context.Context, id string) error {
 	if err = joined(r.err, err); err == nil {
 		err = r.flush(ctx)
 	}
-	if err == nil && c.Review {
-		err = s.change(ctx, id, func(was *Settings) (bool, error) {
-			if s.find([]byte(id)) == c {
-				was.Review = false
-			}
-			return false, nil
-		})
+	if err == nil {
+		left := r.recalled && c.over(now)
+		if s.awaitReturn(id, left); !left {
+			err = s.reviewed(ctx, id, c)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("crawl %.100q: %w", id, err)
 	}
 	return nil
+}
+
+// reviewed notes in the settings of a crawl that its documents have been looked at.
+func (s *Store) reviewed(ctx context.Context, id string, c *crawl) error {
+	if c == nil || !c.Review {
+		return nil
+	}
+	return s.change(ctx, id, func(was *Settings) (bool, error) {
+		if s.find([]byte(id)) == c {
+			was.Review = false
+		}
+		return false, nil
+	})
 }
 
 // setReviewing begins or ends noting what ends while a review looks at documents.
@@ -184,6 +255,7 @@ func (r *reviewing) look(d *docindex.Document, now int64) {
 		r.ended.Add(outcomeOf(c))
 		r.rules = append(r.rules, rule)
 	case ends && d.State == docindex.InTransit:
+		r.recalled = true
 		if r.recalls.Add(outcomeOf(c)); faulty(faultTwice) {
 			r.ended.Add(outcomeOf(c))
 			r.rules = append(r.rules, scope.InScope)

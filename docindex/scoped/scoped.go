@@ -36,14 +36,15 @@ type Store struct {
 	version uint64            // of the settings that were read last; whoever has turn uses it
 	kept    map[string]string // texts of notes of crawls, by name; set before loaded, then used by Run
 
-	mu      sync.RWMutex // guards all below; held for memory work only
-	crawls  map[string]*crawl
-	rules   map[string]*scope.Rules // by JSON of scopes: many crawls have equal ones
-	timed   map[string]*crawl       // of crawls, those whose scope has an end
-	reviews map[string]struct{}     // crawls whose stored documents are to be looked at again
-	recalls []func(*docindex.Outcomes)
-	ends    map[string]struct{}    // DOC_IDs of out_of_scope outcomes during a review; nil: there is none
-	ended   [2]map[string]struct{} // DOC_IDs of what the review ended in its last batches
+	mu        sync.RWMutex // guards all below; held for memory work only
+	crawls    map[string]*crawl
+	rules     map[string]*scope.Rules // by JSON of scopes: many crawls have equal ones
+	timed     map[string]*crawl       // of crawls, those whose scope has an end
+	reviews   map[string]struct{}     // crawls whose stored documents are to be looked at again
+	returning map[string]returning    // crawls that are over and had documents in transit
+	recalls   []func(*docindex.Outcomes)
+	ends      map[string]struct{}    // DOC_IDs of out_of_scope outcomes during a review; nil: there is none
+	ended     [2]map[string]struct{} // DOC_IDs of what the review ended in its last batches
 }
 
 // sharedStore is a store of several daemons: the settings of crawls may change elsewhere, and
@@ -70,7 +71,7 @@ func New(store docindex.Store, rules ...canonical.Rule) *Store {
 		shared: shared, pages: pages, sites: newBeliefs(), now: func() int64 { return time.Now().Unix() },
 		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1), looking: make(chan struct{}, 1),
 		crawls: map[string]*crawl{}, rules: map[string]*scope.Rules{}, timed: map[string]*crawl{},
-		reviews: map[string]struct{}{},
+		reviews: map[string]struct{}{}, returning: map[string]returning{},
 	}
 	return s
 }

@@ -424,6 +424,46 @@ func TestStop(t *testing.T) {
 	})
 }
 
+// TestStopEndsWhatComesBack: documents that were in transit when their crawl was stopped, and are
+// scheduled again later, end although nobody asks for candidates, in the next process, too.
+func TestStopEndsWhatComesBack(t *testing.T) {
+	onStores(t, func(t *testing.T, s *scoped.Store) {
+		put(t, s, of("c", "http://a.test/", "http://b.test/")...)
+		var b docindex.Batch
+		if err := s.Candidates(t.Context(), 9, nil, &b); err != nil || b.Len() != 2 {
+			t.Fatalf("%d candidates, %v; want two", b.Len(), err)
+		}
+		if err := s.StopCrawlID(t.Context(), "c"); err != nil {
+			t.Fatal(err)
+		}
+		now := time.Now().Unix()
+		for i := range b.Len() {
+			s.SetClock(func() int64 { return now })
+			if _, err := s.Crawl(t.Context(), "c"); err != nil { // reads the settings
+				t.Fatal(err)
+			}
+			var back docindex.Outcomes
+			back.Add(docindex.Outcome{DocID: b.At(i).DocID, URL: b.At(i).URL})
+			for _, late := range []bool{false, true} {
+				if now++; late {
+					if err := s.Return(t.Context(), &back); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if failed, err := s.Review(t.Context()); err != nil {
+					t.Fatal(failed, err)
+				}
+			}
+			c, err := s.Crawl(t.Context(), "c")
+			if err != nil || c.Scheduled != 0 || c.Completed != uint64(i+1) || c.Review != (i == 0) {
+				t.Errorf("%d documents came back: %+v, %v; want as many completed, and a review while one is away",
+					i+1, c, err)
+			}
+			s = scoped.New(s.Store)
+		}
+	})
+}
+
 // A change of the weight leaves the scope as it is, and a change of the scope the weight.
 func TestSetCrawlPart(t *testing.T) {
 	onStores(t, func(t *testing.T, s *scoped.Store) {
