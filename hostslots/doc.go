@@ -20,7 +20,7 @@
 //     sent to it.
 //   - Slots.Next selects the first document of the first host in rotation of the group that has
 //     been due longest. The caller sends it (Slots.Send), lets it wait for its robots.txt
-//     (Slots.SetRobotsPending) or for a spider (Slots.Suspend), or takes it out
+//     (Origin.SetRobotsPending) or for a spider (Slots.Suspend), or takes it out
 //     (Slots.DequeueSelected).
 //   - A sent document is in flight: a transaction in a cell of the slot's active range. Slots.Done
 //     ends it. If its spider is gone, or Slots.Overdue finds that it takes too long, Slots.Lost

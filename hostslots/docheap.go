@@ -9,7 +9,7 @@ import "urlserver/internal/container/slab"
 type docHeaps struct {
 	docs     *slab.Slab[document]
 	arrivals uint64
-	walk     []uint32 // buffers of Slots.Queued
+	walk     []uint32 // buffers of Origin.Queued
 	url      []byte
 }
 

@@ -199,15 +199,16 @@ func (s *Slots) DequeueAny(from, most uint32) (doc, next uint32) {
 	return 0, from + most
 }
 
-// Queued calls yield with DOC_IDs and URLs of documents that are queued at an origin until it
+// Queued calls yield with DOC_IDs and URLs of documents that are queued at the origin until it
 // returns false, at most so many: first those that are next, one for each spider pool, then some
 // that follow. Both slices are valid during the call only.
-func (s *Slots) Queued(originID uint32, most int, yield func(id, url []byte) bool) {
+func (o Origin) Queued(most int, yield func(id, url []byte) bool) {
+	s := o.s
 	walk, url := s.dispatch.queues.walk[:0], s.dispatch.queues.url[:0]
 	defer func() { s.dispatch.queues.walk, s.dispatch.queues.url = walk, url }()
-	for id := s.hosts.At(s.HostOf(originID)).origins; id != 0; id = s.origins.At(id).next {
-		if o := s.origins.At(id); (id == originID || o.of == originID) && o.queue != 0 {
-			walk = append(walk, o.queue)
+	for id := s.hosts.At(s.HostOf(o.id)).origins; id != 0; id = s.origins.At(id).next {
+		if r := s.origins.At(id); (id == o.id || r.of == o.id) && r.queue != 0 {
+			walk = append(walk, r.queue)
 		}
 	}
 	for i := 0; i < len(walk) && i < most; i++ {

@@ -18,8 +18,18 @@ func (s *Slots) EnsureOrigin(key, name []byte) uint32 {
 	return s.addOrigin(key, origin{hash: hash, host: s.EnsureHost(name)})
 }
 
-// OriginKey returns the key of an origin, which must not be changed.
-func (s *Slots) OriginKey(id uint32) []byte { return s.originKey(id) }
+// Origin is a handle of a known origin. It is good as long as the origin's number is; see
+// EnsureOrigin.
+type Origin struct {
+	s  *Slots
+	id uint32
+}
+
+// Origin returns the handle of an origin by its number.
+func (s *Slots) Origin(id uint32) Origin { return Origin{s: s, id: id} }
+
+// Key returns the key of the origin, which must not be changed.
+func (o Origin) Key() []byte { return o.s.originKey(o.id) }
 
 // HostOf returns the number of the host of an origin.
 func (s *Slots) HostOf(originID uint32) uint32 { return s.origins.At(originID).host }

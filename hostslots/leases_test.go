@@ -48,13 +48,13 @@ func TestLeaseIsKeptThroughAPause(t *testing.T) {
 	s.Offer(0, Candidate{Origin: o, ID: []byte("1"), URL: []byte("http://a.test/"), Priority: 0})
 	id := s.NextWantedLease()
 	s.Group(id).LeaseGranted(0, time.Hour)
-	s.SetRobotsPending(0, o, true)
-	s.SetRobotsPending(0, o, false)
+	s.Origin(o).SetRobotsPending(0, true)
+	s.Origin(o).SetRobotsPending(0, false)
 	if got := s.ReleasedLeases(0, 0, nil); len(got) != 0 || !s.Group(id).Leased() || s.NextWantedLease() != 0 {
 		t.Errorf("Released = %v; want the lease kept", got)
 	}
-	s.SetRobotsPending(0, o, true)
-	s.SetRobotsPending(0, o, true)
+	s.Origin(o).SetRobotsPending(0, true)
+	s.Origin(o).SetRobotsPending(0, true)
 	if got := s.ReleasedLeases(0, 0, nil); len(got) != 1 || got[0] != id || s.Group(id).Leased() {
 		t.Errorf("Released = %v; want %d, once", got, id)
 	}

@@ -118,16 +118,16 @@ func (s *Slots) endBlocks(now time.Duration) {
 	}
 }
 
-// SetRobotsPending holds back the documents of an origin while its robots.txt is not known, or
+// SetRobotsPending holds back the documents of the origin while its robots.txt is not known, or
 // lets them go on. Then the host is next in its group: its document was, before robots.txt was
 // needed.
-func (s *Slots) SetRobotsPending(now time.Duration, originID uint32, pending bool) {
-	hostID := s.HostOf(originID)
+func (o Origin) SetRobotsPending(now time.Duration, pending bool) {
+	s, hostID := o.s, o.s.HostOf(o.id)
 	for id := s.hosts.At(hostID).origins; id != 0; id = s.origins.At(id).next {
-		if o := s.origins.At(id); id == originID || o.of == originID {
-			before := o.offers()
-			o.robotsPending = pending
-			s.offersChanged(o, before)
+		if r := s.origins.At(id); id == o.id || r.of == o.id {
+			before := r.offers()
+			r.robotsPending = pending
+			s.offersChanged(r, before)
 		}
 	}
 	if !pending {

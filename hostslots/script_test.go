@@ -390,12 +390,12 @@ func (p *script) block(args []string) string {
 }
 
 func (p *script) hold(args []string) string {
-	p.s.SetRobotsPending(p.now, p.origin(args[0]), true)
+	p.s.Origin(p.origin(args[0])).SetRobotsPending(p.now, true)
 	return ""
 }
 
 func (p *script) release(args []string) string {
-	p.s.SetRobotsPending(p.now, p.origin(args[0]), false)
+	p.s.Origin(p.origin(args[0])).SetRobotsPending(p.now, false)
 	return ""
 }
 

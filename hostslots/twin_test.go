@@ -560,7 +560,7 @@ func (r *run) send() {
 	}
 	want := r.w.first(name)
 	if got := r.s.Doc(t.Doc); want == nil || string(got.ID) != want.id || got.Attempts != want.attempts ||
-		t.Pool != want.pool || string(r.s.OriginKey(t.Origin)) != want.origin ||
+		t.Pool != want.pool || string(r.s.Origin(t.Origin).Key()) != want.origin ||
 		string(got.AppendURL(nil)) != want.origin+"/"+want.id {
 		r.t.Fatalf("Next of %s = %s %s (attempts %d, for pool %d), want %+v",
 			name, got.ID, got.AppendURL(nil), got.Attempts, t.Pool, want)
@@ -722,7 +722,7 @@ func (r *run) resumeFirst() {
 		r.t.Fatalf("ResumeFirst of pool %d, of %v = %v; its group may be asked %v, closed %v, queued %v (first %d)",
 			pool, queue, ok, may, closed, queued, doc)
 	}
-	if ok && (turn.Doc != doc || turn.Pool != pool || string(r.s.OriginKey(turn.Origin)) != queue.origin) {
+	if ok && (turn.Doc != doc || turn.Pool != pool || string(r.s.Origin(turn.Origin).Key()) != queue.origin) {
 		r.t.Fatalf("ResumeFirst of pool %d, of %v = %+v; want document %d", pool, queue, turn, doc)
 	}
 }
@@ -854,8 +854,8 @@ func (r *run) steer() {
 	default:
 		r.s.Host(id).Origins(func(o uint32) {
 			held := r.rng.IntN(3) == 0
-			r.s.SetRobotsPending(r.now, o, held)
-			h.held[string(r.s.OriginKey(o))] = held
+			r.s.Origin(o).SetRobotsPending(r.now, held)
+			h.held[string(r.s.Origin(o).Key())] = held
 		})
 
 	}

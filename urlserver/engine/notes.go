@@ -41,7 +41,7 @@ func (e *Engine) obtainRobots(origin uint32) {
 	e.slots.Host(e.slots.HostOf(origin)).Pin()
 	urls := e.waiting(origin)
 	e.Out.NoteRequests = append(e.Out.NoteRequests, &NoteRequest{
-		Origin: string(e.slots.OriginKey(origin)), Agent: e.cfg.Robots.UserAgent, Targets: targets(urls),
+		Origin: string(e.slots.Origin(origin).Key()), Agent: e.cfg.Robots.UserAgent, Targets: targets(urls),
 		origin: origin, urls: urls,
 	})
 }
@@ -64,7 +64,7 @@ func (e *Engine) NoteFound(r *NoteRequest, resp robots.Response, at time.Time, f
 		entry.failures = failures
 		if entry.fromNote = true; entry.Fresh(e.now) {
 			e.stats.RobotsFound++
-			e.slots.SetRobotsPending(e.now, r.origin, false)
+			e.slots.Origin(r.origin).SetRobotsPending(e.now, false)
 			return
 		}
 	}
@@ -78,7 +78,7 @@ func (e *Engine) learn(origin uint32) {
 		return
 	}
 	e.Out.Learned = append(e.Out.Learned, Learned{
-		Origin: string(e.slots.OriginKey(origin)), Agent: e.cfg.Robots.UserAgent, Entry: entry.Entry,
+		Origin: string(e.slots.Origin(origin).Key()), Agent: e.cfg.Robots.UserAgent, Entry: entry.Entry,
 	})
 }
 

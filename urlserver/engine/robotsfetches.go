@@ -78,7 +78,7 @@ func (e *Engine) startFetch(origin uint32) {
 	t := &robotsFetch{
 		origin: origin,
 		host:   e.slots.HostOf(origin),
-		route:  robots.NewFetch(string(e.slots.OriginKey(origin))),
+		route:  robots.NewFetch(string(e.slots.Origin(origin).Key())),
 		agent:  e.cfg.Robots.UserAgent,
 	}
 	if e.robots.entry(origin).Failed() {
@@ -228,7 +228,7 @@ func (e *Engine) finishFetch(id uint32, final robots.Response) {
 	e.stats.Robots[entry.State()]++
 	host := e.slots.HostOf(t.origin)
 	e.updateCrawlDelay(host)
-	e.slots.SetRobotsPending(e.now, t.origin, false)
+	e.slots.Origin(t.origin).SetRobotsPending(e.now, false)
 	e.slots.Host(host).Unpin()
 }
 
@@ -243,7 +243,7 @@ func (e *Engine) updateCrawlDelay(host uint32) {
 func (e *Engine) dropFetch(id uint32) {
 	t := e.robots.open[id]
 	delete(e.robots.open, id)
-	e.slots.SetRobotsPending(e.now, t.origin, false)
+	e.slots.Origin(t.origin).SetRobotsPending(e.now, false)
 	e.slots.Host(t.host).Unpin()
 }
 
@@ -256,7 +256,7 @@ func (e *Engine) retryRobots() {
 			return
 		}
 		e.robots.retries.Remove(id)
-		e.slots.SetRobotsPending(e.now, id, false)
+		e.slots.Origin(id).SetRobotsPending(e.now, false)
 	}
 }
 

@@ -110,7 +110,7 @@ func (e *Engine) evict(id uint32) {
 		return
 	}
 	if o.unused && len(e.robots.cache.remembered[id]) == 0 {
-		e.slots.Queued(id, 1, func(_, url []byte) bool {
+		e.slots.Origin(id).Queued(1, func(_, url []byte) bool {
 			if allowed, known := o.Rules().AllowedWithin(target(url), cheapWork); known {
 				e.robots.remember(id, url, allowed)
 			}
@@ -160,7 +160,7 @@ func (r *robotsFetches) takeVerdict(id uint32, url []byte) (allowed, ok bool) {
 func (e *Engine) waiting(id uint32) (urls [][]byte) {
 	var text []byte
 	var ends []int
-	e.slots.Queued(id, maxTargets, func(_, url []byte) bool {
+	e.slots.Origin(id).Queued(maxTargets, func(_, url []byte) bool {
 		if len(ends) > 0 && len(text)+len(url) > targetBytes {
 			return false
 		}

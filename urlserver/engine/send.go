@@ -69,11 +69,11 @@ func (e *Engine) dispatchTo(t hostslots.Selection, id uint32) {
 	switch {
 	case faulty(faultUnasked):
 	case retried && entry.Fresh(e.now):
-		e.slots.SetRobotsPending(e.now, t.Origin, true)
+		e.slots.Origin(t.Origin).SetRobotsPending(e.now, true)
 		e.robots.retries.Set(t.Origin, entry.FreshUntil())
 		return
 	case retried || !entry.usable(e.now):
-		e.slots.SetRobotsPending(e.now, t.Origin, true)
+		e.slots.Origin(t.Origin).SetRobotsPending(e.now, true)
 		e.obtainRobots(t.Origin)
 		return
 	}

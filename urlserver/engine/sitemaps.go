@@ -16,7 +16,7 @@ func (e *Engine) noteVia(t *robotsFetch) {
 	if !e.putsSitemaps() {
 		return
 	}
-	e.slots.Queued(t.origin, 1, func(id, _ []byte) bool {
+	e.slots.Origin(t.origin).Queued(1, func(id, _ []byte) bool {
 		t.via = bytes.Clone(id)
 		return false
 	})

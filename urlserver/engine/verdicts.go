@@ -49,7 +49,7 @@ func (e *Engine) isForbidden(t hostslots.Selection) (refused, known bool) {
 	switch {
 	case known:
 	case entry.Rules() == nil: // they were dropped
-		e.slots.SetRobotsPending(e.now, t.Origin, true)
+		e.slots.Origin(t.Origin).SetRobotsPending(e.now, true)
 		e.obtainRobots(t.Origin)
 		return false, false
 	default:
@@ -73,7 +73,7 @@ func (e *Engine) isForbidden(t hostslots.Selection) (refused, known bool) {
 // queueVerdict makes the selected document's origin wait for a verdict. Of several origins that
 // may ask now, the one with the least work is first.
 func (e *Engine) queueVerdict(t hostslots.Selection, octets int) {
-	e.slots.SetRobotsPending(e.now, t.Origin, true)
+	e.slots.Origin(t.Origin).SetRobotsPending(e.now, true)
 	e.slots.Host(t.Host).Pin()
 	work := octetTime * time.Duration(e.robots.entry(t.Origin).Rules().Len()*octets)
 	e.robots.verdicts.queue.Set(t.Origin, max(e.now, e.robots.verdicts.notBefore[t.Origin])+min(work,
@@ -123,7 +123,7 @@ func (e *Engine) Judged(allowed []bool, work int) {
 
 // endVerdictWait lets documents go on that waited for a verdict.
 func (e *Engine) endVerdictWait(id uint32) {
-	e.slots.SetRobotsPending(e.now, id, false)
+	e.slots.Origin(id).SetRobotsPending(e.now, false)
 	e.slots.Host(e.slots.HostOf(id)).Unpin()
 }
 
