@@ -53,6 +53,7 @@ func (d *Daemon) explainStored(ctx context.Context, host string, x *engine.Expla
 		if !l.Blocked.IsZero() && !x.Is(explain.BlockedByOperator) {
 			x.Reasons = append(x.Reasons, explain.Reason{Kind: explain.IndexBlocked, Until: l.Blocked})
 		}
+		x.Reasons = append(x.Reasons, explain.Turns(&l, x.Rule)...)
 		return true
 	}
 	x.Next = max(x.Next, d.moment(l.AtSlots.NotBefore))

@@ -2,6 +2,7 @@ package urlserver
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"strings"
 	"sync"
@@ -248,6 +249,29 @@ func TestExplainWhereSlotsAreTaken(t *testing.T) {
 	})
 	r.put("http://127.0.0.2/1")
 	r.says(t, "127.0.0.2", "1 of its documents wait in the doc index; all 1 host slots are taken (Queue_Count)")
+}
+
+// TestExplainOverBudgetWhereSlotsHold explains a host of which the slots hold documents, while its
+// domain is over its budget.
+func TestExplainOverBudgetWhereSlotsHold(t *testing.T) {
+	r := newRig(t, func(c *configs.Config) { c.QueueCount, c.Crawl.Budget = 8, 2 })
+	defer r.stop()
+	blocked := []string{"127.0.0.2", "127.0.0.3", "127.0.0.4"} // they have work, and no page
+	for _, host := range blocked {
+		r.set(docindex.SetBlock, "", host, false, uint64(time.Now().Add(time.Hour).Unix()))
+		r.put("http://" + host + "/")
+	}
+	var urls []string
+	for i := range 200 {
+		urls = append(urls, fmt.Sprintf("http://127.0.0.1/%d", i))
+	}
+	r.put(urls...)
+	r.await("the slots have as much of the host as they take", func() bool {
+		x, _, err := r.d.Explain(t.Context(), "127.0.0.1")
+		return err == nil && x.Queued > 2 && strings.Contains(x.Why, "over its budget")
+	})
+	r.says(t, "127.0.0.1", " more wait in the doc index; its domain 127.0.0.1 is over its budget: "+
+		"round 2, again after about 6 pages of other domains")
 }
 
 func (r *rig) await(what string, is func() bool) {

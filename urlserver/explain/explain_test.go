@@ -38,6 +38,29 @@ func TestText(t *testing.T) {
 	}
 }
 
+func TestTurns(t *testing.T) {
+	status := func(scheduled uint64, rule docindex.WaitRule) *docindex.HostStatus {
+		return &docindex.HostStatus{Counts: docindex.Counts{Scheduled: scheduled}, Truncated: scheduled > 1000,
+			AtSlots: docindex.Availability{Wait: docindex.Wait{Rule: rule, Name: "a.test", Count: 8}}}
+	}
+	for _, c := range []struct {
+		name   string
+		status *docindex.HostStatus
+		want   string
+	}{
+		{"nothing waits", status(0, docindex.WaitOverBudget), ""},
+		{"it waits for something else", status(5, docindex.WaitSlotGap), ""},
+		{"enough of its domain", status(5, docindex.WaitDomain),
+			"5 more wait in the doc index; 8 documents of its domain a.test are at host slots, enough for now"},
+		{"of many queues", status(1001, docindex.WaitShapes), "at least 1001 more wait in the doc index; its links " +
+			"take turns by the shapes of their URLs, so 8 of its documents at host slots are enough for now"},
+	} {
+		if got := Text(Turns(c.status, "")); got != c.want {
+			t.Errorf("%s: %q; want %q", c.name, got, c.want)
+		}
+	}
+}
+
 func TestAvailable(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for _, c := range []struct {

@@ -121,26 +121,18 @@ var waitWords = map[docindex.WaitRule]string{
 // Stored is what the doc index knows of a host of which the daemon holds nothing. waits is why
 // nothing of it comes from the index now. It is nil if the index knows nothing.
 func Stored(l *docindex.HostStatus, waits []Reason) []Reason {
-	waiting := fmt.Sprint(l.Scheduled)
-	if l.Truncated {
-		waiting = "at least " + waiting
-	}
 	if out := l.Transit.Slots + l.Transit.Frontier + l.Transit.Remote; out > 0 {
 		reasons := []Reason{{Kind: OutElsewhere, By: outText(&l.Transit), Args: []any{out}}}
 		if l.Scheduled > 0 {
-			reasons = append(reasons, Reason{Kind: MoreWait, Args: []any{waiting}})
+			reasons = append(reasons, Reason{Kind: MoreWait, Args: []any{atLeast(l, l.Scheduled)}})
 		}
 		return append(reasons, waits...)
 	}
 	switch {
 	case l.Scheduled > 0:
-		return append([]Reason{{Kind: OnlyInIndex, Args: []any{waiting}}}, waits...)
+		return append([]Reason{{Kind: OnlyInIndex, Args: []any{atLeast(l, l.Scheduled)}}}, waits...)
 	case l.Completed > 0:
-		completed := fmt.Sprint(l.Completed)
-		if l.Truncated {
-			completed = "at least " + completed
-		}
-		reasons := []Reason{{Kind: AllCompleted, Args: []any{completed}}}
+		reasons := []Reason{{Kind: AllCompleted, Args: []any{atLeast(l, l.Completed)}}}
 		if l.Delay > 0 {
 			reasons = append(reasons, Reason{Kind: DelayKept, Args: []any{l.Delay}})
 		}
@@ -151,6 +143,27 @@ func Stored(l *docindex.HostStatus, waits []Reason) []Reason {
 		return []Reason{{Kind: DelayedAndUnknown, Args: []any{l.Delay}}}
 	}
 	return nil
+}
+
+// Turns is why documents of a host wait in the doc index for their turn, while the daemon holds
+// others. rule is as for Available. It is nil if they do not.
+func Turns(l *docindex.HostStatus, rule string) []Reason {
+	if l.Scheduled == 0 {
+		return nil
+	}
+	switch l.AtSlots.Wait.Rule {
+	case docindex.WaitOverBudget, docindex.WaitDomain, docindex.WaitShapes:
+		return []Reason{{Kind: MoreWait, Args: []any{atLeast(l, l.Scheduled)}}, Available(&l.AtSlots, rule)}
+	}
+	return nil
+}
+
+// atLeast is a count of documents, which may be too low if the host has many queues.
+func atLeast(l *docindex.HostStatus, n uint64) string {
+	if l.Truncated {
+		return fmt.Sprintf("at least %d", n)
+	}
+	return fmt.Sprint(n)
 }
 
 func outText(out *docindex.TransitCounts) string {

@@ -45,10 +45,12 @@ func (d *Scheduler) NotBefore(id uint32, consumer Consumer, now int64) (at int64
 	if reason == PassedOver && d.queues.At(id).flags&resting != 0 {
 		reason = OverBudget
 	}
-	if at <= now && reason == Open {
+	if at <= now && reason == Open || reason == PassedOver {
 		if b := d.BudgetOf(id, now); b.Left > 0 {
-			return b.Next, OverBudget
+			return max(at, b.Next), OverBudget
 		}
+	}
+	if at <= now && reason == Open {
 		if consumer == SlotConsumer && d.enoughOf(id) {
 			return Never, EnoughOfDomain
 		}
