@@ -52,6 +52,7 @@ type HostWalk struct {
 	All     int // hosts that were looked at
 	Matched int // of them: that belong in the list, shown or not
 	Rows    []HostRow
+	Exact   bool // the slots know a host whose whole name is Text; set by FinishHosts
 
 	next uint32
 }
@@ -138,6 +139,7 @@ func (w *HostWalk) before(key int64, name []byte, row *HostRow) bool {
 
 // FinishHosts completes the rows of a walk that is at its end with what takes longer to find out.
 func (e *Engine) FinishHosts(w *HostWalk) {
+	w.Exact = e.slots.FindHost(w.Text) != 0
 	for i := range w.Rows {
 		r := &w.Rows[i]
 		id := e.slots.FindHost([]byte(r.Name))

@@ -12,6 +12,7 @@ import (
 
 	"urlserver/docindex"
 	"urlserver/urlserver/engine"
+	"urlserver/urlserver/explain"
 )
 
 const (
@@ -34,13 +35,14 @@ type hostRow struct {
 	BlockedUntil *time.Time `json:"blocked_until"`
 	BlockedBy    *string    `json:"blocked_by"` // "operator" or "rule"; null: it is not blocked
 	Rule         string     `json:"rule,omitempty"`
+	Budget       string     `json:"budget,omitempty"` // that its domain is over, and until when
 }
 
 // hostList is the answer of /api/hosts.
 type hostList struct {
 	Hosts   []hostRow `json:"hosts"`
 	Matched int       `json:"matched"` // hosts that belong in the list, those not shown among them
-	All     int       `json:"all"`     // hosts that the daemon knows
+	All     int       `json:"all"`     // hosts that the slots know
 }
 
 // hostSorts are the orders of a list, by the parameter sort. The largest is first, but of names.
@@ -68,7 +70,8 @@ type hostQuery struct {
 	limit            int
 }
 
-// serveHosts lists hosts that the daemon knows, sorted, at most maxHosts of them.
+// serveHosts lists hosts that the slots know, sorted, at most maxHosts of them. One that waits in
+// the embedded index only, where a million may, is found by its whole name.
 func (s *Server) serveHosts(w http.ResponseWriter, r *http.Request) error {
 	q, err := parseHostQuery(r.URL.RawQuery)
 	if err != nil {
@@ -131,7 +134,26 @@ func (s *Server) listHosts(ctx context.Context, q hostQuery) (hostList, error) {
 			return cmp.Compare(b.Waiting, a.Waiting)
 		})
 	}
+	if q.only == "" && !walk.Exact && s.store != nil {
+		s.addIndexed(ctx, &list, q)
+	}
 	return list, nil
+}
+
+// addIndexed adds to a list the host that the query names, if documents of it are in the embedded
+// index. It is before all others, as what was looked for.
+func (s *Server) addIndexed(ctx context.Context, list *hostList, q hostQuery) {
+	name, err := hostName(q.text)
+	if err != nil {
+		return
+	}
+	row := s.hostRowOf(ctx, &engine.HostRow{Name: name})
+	if row.Waiting == 0 {
+		return
+	}
+	list.Hosts = slices.Insert(list.Hosts[:min(len(list.Hosts), q.limit-1)], 0, row)
+	list.Matched++
+	list.All++
 }
 
 func (s *Server) hostRowOf(ctx context.Context, r *engine.HostRow) hostRow {
@@ -145,9 +167,18 @@ func (s *Server) hostRowOf(ctx context.Context, r *engine.HostRow) hostRow {
 	if s.store == nil {
 		return row
 	}
-	if look, err := s.store.HostStatus(ctx, []byte(r.Name)); err == nil {
-		open := look.Scheduled + look.InTransit
-		row.Waiting = max(row.Waiting, open-min(open, uint64(r.InFlight)))
+	look, err := s.store.HostStatus(ctx, []byte(r.Name))
+	if err != nil {
+		return row
+	}
+	open := look.Scheduled + look.InTransit
+	row.Waiting = max(row.Waiting, open-min(open, uint64(r.InFlight)))
+	if look.Scheduled > 0 && look.AtSlots.Wait.Rule == docindex.WaitOverBudget {
+		row.Budget = explain.Available(&look.AtSlots, "").String()
+	}
+	if row.BlockedBy == nil && !look.Blocked.IsZero() {
+		until := look.Blocked.UTC()
+		row.BlockedUntil, row.BlockedBy = &until, blockedBy(1, false)
 	}
 	return row
 }

@@ -17,7 +17,7 @@ const columns = [
   { sort: "robots", head: "robots", about: "forbidden by robots.txt", text: (h) => num(h.fetched.robots), wide: true },
   { sort: "fetch", head: "mean fetch", about: "mean time from sending to DONE", text: (h) => span(h.fetched.mean_fetch_s), wide: true },
   { sort: "error", head: "last failure", about: "how the last document ended that failed", left: true, text: (h) => h.fetched.last_error || "–", wide: true },
-  { sort: "next", head: "next", about: "the host may be asked again; site, address or network: which of them holds it back", text: next },
+  { sort: "next", head: "next", about: "the host may be asked again; site, address or network: which of them holds it back; over its budget: its domain waits for others", text: next },
 ];
 
 let sort = "waiting", reverse = false, limit = some;
@@ -26,6 +26,7 @@ let asking = 0, seen = true, explain;
 function next(h) {
   if (h.blocked_by === "rule") return "blocked by rule";
   if (h.blocked_by) return "blocked";
+  if (h.budget && !h.held) return "over its budget";
   return until(h.next_send) + (h.held_by ? ` (${h.held_by})` : "");
 }
 
@@ -73,7 +74,7 @@ function row(h) {
     say(cells[i], c.text(now));
     cells[i].classList.toggle("none", cells[i].textContent === "0");
     if (c.ill) cells[i].classList.toggle("bad", c.ill(now) > 0);
-    if (c.sort === "next") cells[i].title = now.rule || (now.blocked_until ? "until " + moment(now.blocked_until) : localised(now.why));
+    if (c.sort === "next") cells[i].title = now.rule || (now.blocked_until ? "until " + moment(now.blocked_until) : localised([now.why, now.budget].filter(Boolean).join("; ")));
     if (c.sort === "error") cells[i].title = now.fetched.last_error_at ? moment(now.fetched.last_error_at) : "";
   });
   return tr;
