@@ -35,6 +35,7 @@ type budgets struct {
 // crawlShare is what a crawl has handed out.
 type crawlShare struct {
 	pages     uint64 // a dear one counts as several
+	pageAt    int64  // ms; when the last one was handed out
 	outOfTurn uint64 // pages that went out of turn since the last one in turn
 	withWork  uint64 // domains that had work when that was asked for last
 	domains   map[string]*domainShare
@@ -142,7 +143,7 @@ func (b *budgets) set(pages uint32) {
 }
 
 // charge counts a page that was handed out. It reports whether its domain has had its budget.
-func (b *budgets) charge(crawl, domain string, pages uint32) (had bool) {
+func (b *budgets) charge(crawl, domain string, pages uint32, now int64) (had bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.pages == 0 {
@@ -154,7 +155,7 @@ func (b *budgets) charge(crawl, domain string, pages uint32) (had bool) {
 		d.Begin(c.pages)
 		waits = false
 	}
-	c.pages += uint64(pages)
+	c.pages, c.pageAt = c.pages+uint64(pages), now
 	d.Pages += uint64(pages)
 	if waits {
 		d.over.Next += uint64(pages)
@@ -190,7 +191,8 @@ func (b *budgets) end(crawl, domain string, withWork uint64, now int64) (aside, 
 	return aside, aside != was
 }
 
-// round returns how a domain stands, when it overran, and whether it stands otherwise than others.
+// round returns how a domain stands, without Waited, when it overran, and whether it stands otherwise
+// than others.
 func (b *budgets) round(crawl, domain string) (as queuesched.Overrun, since int64, overran bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -211,7 +213,7 @@ func (b *budgets) rounds() (all []docindex.Round) {
 		for name, d := range c.domains {
 			if left := c.left(d); d.over.Round > 0 || left > 0 {
 				all = append(all, docindex.Round{Crawl: crawl, Domain: name, Round: d.over.Round, Left: left,
-					Wait: d.over.Wait})
+					Wait: d.over.Wait, Waited: d.over.Waited(c.pages, c.pageAt)})
 			}
 		}
 	}
@@ -234,7 +236,8 @@ func (b *budgets) restore(all []docindex.Round, now int64) {
 		if d.over.Round > 0 || d.over.Next > 0 {
 			continue
 		}
-		d.over = rounds.Overrun{Round: r.Round, Wait: max(1, r.Wait), Since: now}
+		d.over = rounds.Overrun{Round: r.Round, Wait: max(1, r.Wait), Since: now - r.Waited}
+		c.pageAt = now
 		if d.Begin(c.pages); r.Left > 0 {
 			d.over.Next = c.pages + min(r.Left, d.over.Wait)
 		}
@@ -446,7 +449,7 @@ func (s *Store) charge(ctx context.Context, side int, pages []handed) {
 	s.turns.charge(side, pages)
 	var err error
 	for _, p := range pages {
-		if s.budgets.charge(p.crawl, p.domain, p.pages) && err == nil {
+		if s.budgets.charge(p.crawl, p.domain, p.pages, s.nowMS()) && err == nil {
 			err = s.endRound(ctx, p.crawl, p.domain)
 		}
 	}

@@ -163,7 +163,7 @@ func TestRoundEndsOnce(t *testing.T) {
 		var b budgets
 		b.set(2)
 		for i, had := range []bool{false, true, true} {
-			if b.charge("", "a.example", 1) != had {
+			if b.charge("", "a.example", 1, 0) != had {
 				t.Errorf("page %d: had its budget: %v; want %v", i, !had, had)
 			}
 		}
@@ -178,6 +178,33 @@ func TestRoundEndsOnce(t *testing.T) {
 		if after, _, _ := b.round("", "a.example"); after != before {
 			t.Errorf("with %d domains the second call leaves %+v; want %+v", withWork, after, before)
 		}
+	}
+}
+
+// TestRoundsKeepTheirPace: what a daemon knows of the pace since a domain overran, the next one knows.
+func TestRoundsKeepTheirPace(t *testing.T) {
+	var b budgets
+	b.set(2)
+	for range 2 {
+		b.charge("", "a.example", 1, 1000)
+	}
+	b.end("", "a.example", 5, 1000)
+	for i := range 4 {
+		b.charge("", "b.example", 1, int64(2000+1000*i))
+	}
+	told := b.rounds()
+	if len(told) != 1 || told[0].Left != 4 || told[0].Waited != 4000 {
+		t.Fatalf("rounds: %+v; want 4 pages left after 4 s", told)
+	}
+	for range 2 {
+		var next budgets
+		next.set(2)
+		next.restore(told, 100_000)
+		as, since, overran := next.round("", "a.example")
+		if !overran || since != 96_000 || as.Left != 4 {
+			t.Errorf("restored: %+v since %d; want it to wait since 96000", as, since)
+		}
+		told = next.rounds()
 	}
 }
 

@@ -3,6 +3,7 @@ package scoped_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -122,6 +123,7 @@ func roundsOutlive(t *testing.T, life func(do func(*scoped.Store))) {
 		return urls
 	}
 	var before docindex.Wait
+	var rounds []docindex.Round
 	life(func(s *scoped.Store) {
 		var urls []string
 		for i := range 100 {
@@ -136,6 +138,7 @@ func roundsOutlive(t *testing.T, life func(do func(*scoped.Store))) {
 		if before.Rule != docindex.WaitOverBudget || before.Round != 2 || before.Count == 0 {
 			t.Fatalf("it waits: %+v; want over its budget", before)
 		}
+		rounds = s.Rounds()
 	})
 	life(func(s *scoped.Store) {
 		if _, err := s.Crawl(t.Context(), "DEFAULT"); err != nil { // the first call
@@ -143,6 +146,9 @@ func roundsOutlive(t *testing.T, life func(do func(*scoped.Store))) {
 		}
 		if got := wait(s); got != before {
 			t.Errorf("after a restart it waits: %+v; want %+v", got, before)
+		}
+		if got := s.Rounds(); !slices.Equal(got, rounds) {
+			t.Errorf("after a restart rounds are %+v; want %+v", got, rounds)
 		}
 		s.SetBudget(10) // as a reload does
 		if got := wait(s); got != before {

@@ -66,7 +66,7 @@ func (d *Scheduler) charge(q *queue, consumer Consumer, pages uint32, now int64)
 	c, one := &d.crawls[q.crawl], d.domains.at(q.domain)
 	d.turns[consumer].charge(q.crawl, &c.pass[consumer], c.stride)
 	waits := one.own != 0 && !c.beginOverrun(one)
-	c.pages += uint64(pages)
+	c.pages, c.pageAt = c.pages+uint64(pages), now
 	one.Pages += uint64(pages)
 	if waits {
 		c.overruns.list[one.own].Next += uint64(pages)
@@ -309,6 +309,7 @@ type Overrun struct {
 	Crawl, Domain string
 	Round         uint32
 	Left, Wait    uint64 // pages of the crawl before its next round, and of these when it overran
+	Waited        int64  // for how long at the crawl's last page, ms
 }
 
 // EachOverrun visits all domains that have overrun their budgets.
@@ -323,7 +324,7 @@ func (d *Scheduler) EachOverrun(visit func(Overrun)) {
 				continue
 			}
 			visit(Overrun{Crawl: one.name, Domain: d.domains.name(d.domains.at(o.domain)), Round: o.Round,
-				Left: max(o.Next, one.pages) - one.pages, Wait: o.Wait})
+				Left: max(o.Next, one.pages) - one.pages, Wait: o.Wait, Waited: o.Waited(one.pages, one.pageAt)})
 		}
 	}
 }
@@ -342,7 +343,7 @@ func (d *Scheduler) RestoreOverrun(as Overrun, now int64) {
 	}
 	one.own = c.newOverrun(id)
 	o := &c.overruns.list[one.own]
-	o.Round, o.Wait, o.Since = as.Round, max(1, as.Wait), now
+	o.Round, o.Wait, o.Since, c.pageAt = as.Round, max(1, as.Wait), now-as.Waited, now
 	if as.Left > 0 {
 		o.Next = c.pages + min(as.Left, o.Wait)
 		return

@@ -169,3 +169,53 @@ func (r *budgetRig) ready(consumer queuesched.Consumer) map[string]bool {
 	}
 	return ready
 }
+
+// TestPaceOutlivesARestart: the moment of a domain's next round goes by the pace since it overran,
+// also in a scheduler that was told of that by an earlier one.
+func TestPaceOutlivesARestart(t *testing.T) {
+	open := func(d *queuesched.Scheduler) (ids []uint32) {
+		d.SetBudget(10)
+		for i := range 6 {
+			key := fmt.Appendf(nil, "d%d.example", i)
+			id := d.Open(nil, key, key, 0)
+			for range 50 {
+				d.Count(id, queuesched.Scheduled)
+			}
+			d.SetDue(id, 0, 0)
+			ids = append(ids, id)
+		}
+		return ids
+	}
+	page := func(d *queuesched.Scheduler, id uint32, now int64) {
+		d.CountOut(id, nil, queuesched.RemoteConsumer, 1, now)
+	}
+	next := func(d *queuesched.Scheduler, id uint32, now int64, left uint64, want int64) {
+		t.Helper()
+		if b := d.BudgetOf(id, now); b.Left != left || b.Next != want {
+			t.Errorf("at %d: %+v; want the next round after %d pages, at %d", now, b, left, want)
+		}
+	}
+	d := queuesched.New(func() {})
+	ids := open(d)
+	for range 10 {
+		page(d, ids[0], 0)
+	}
+	for n := range 20 {
+		page(d, ids[1+n%5], int64(1+n)*5_000)
+	}
+	next(d, ids[0], 100_000, 30, 250_000)
+	for range 2 { // the second time without a page
+		var as []queuesched.Overrun
+		d.EachOverrun(func(o queuesched.Overrun) { as = append(as, o) })
+		d = queuesched.New(func() {})
+		ids = open(d)
+		for _, o := range as {
+			d.RestoreOverrun(o, 1_000_000)
+		}
+		next(d, ids[0], 1_000_000, 30, 1_150_000)
+	}
+	for n := range 5 {
+		page(d, ids[1+n], 1_025_000)
+	}
+	next(d, ids[0], 1_025_000, 25, 1_150_000)
+}

@@ -157,6 +157,7 @@ type crawl struct {
 	inTurn    uint32        // the last round of NextForSlots in which a page went in turn
 	life      uint32        // counts the crawls that had its number
 	asked     int64         // when clients last asked for its URLs; 0: never
+	pageAt    int64         // when the last page was handed out, ms
 }
 
 // Counts are of a queue, of a crawl, or of all queues.

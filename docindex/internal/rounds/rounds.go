@@ -46,6 +46,14 @@ func (o *Overrun) Waits(ofCrawl, wait uint64, now int64) {
 	o.Next, o.Wait, o.Since = ofCrawl+wait, wait, now
 }
 
+// Waited returns for how long the domain has waited at the crawl's last page, ms; 0: it does not wait.
+func (o *Overrun) Waited(ofCrawl uint64, lastPage int64) int64 {
+	if ofCrawl >= o.Next {
+		return 0
+	}
+	return max(0, lastPage-o.Since)
+}
+
 // IsOver ends the wait if the crawl has had the pages. Rounds in which the domain had nothing to hand
 // out count as such in which it did not overrun.
 func (o *Overrun) IsOver(ofCrawl uint64) bool {
