@@ -154,7 +154,10 @@ func crawlShowCommand() *cobra.Command {
 		Short: "Show one crawl and how many of its documents are where",
 		Long: "Prints one crawl: its state, and how many of its documents are where. Where several " +
 			"crawls have this ID,\n" +
-			"--app and --spider name one of them.",
+			"--app and --spider name one of them.\n" +
+			"Completed documents have ended with any outcome, except those purged: the stop or the\n" +
+			"expiry of an application's crawl ended these. Of a crawl without an application, completed\n" +
+			"counts all that have ended.",
 		Example: "  urlserver crawl show c1\n  urlserver crawl show c1 --json",
 		Args:    takes(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -114,7 +114,7 @@ func statusCommand() *cobra.Command {
 			"  held       documents that have not ended; those in no slot, those at spiders\n" +
 			"  sent       URLs sent, and those of them that had been sent before; statuses that came too late,\n" +
 			"             lines of spiders that were ignored\n" +
-			"  outcomes   how documents ended\n" +
+			"  outcomes   how documents ended that were held; what a stop ends in the doc index is completed there\n" +
 			"  statuses   the HTTP statuses of those that are done, by their first digit; none: no answer\n" +
 			"  doc index  requests to it, documents it offered, those that were held or had ended lately,\n" +
 			"             hosts that it is asked to leave out; all documents of an embedded index, by state\n" +
