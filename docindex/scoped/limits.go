@@ -1,6 +1,8 @@
 package scoped
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +26,9 @@ const (
 
 // putLimited stores URLs of which some belong to crawls with a limited number of documents.
 func (b *batch) putLimited(ctx context.Context, p *docindex.Puts, which []int) error {
+	for _, i := range which { // what an earlier call said of them does not count
+		b.p.SetVerdict(i, docindex.Unsettled)
+	}
 	for some := range slices.Chunk(which, placesBatch) {
 		if err := b.putPlaced(ctx, p, some); err != nil {
 			return err
@@ -136,6 +141,8 @@ type unplaced struct {
 func (b *batch) reserve(ctx context.Context, p *docindex.Puts, which []int) (r reserved, err error) {
 	var crawls []take // id is not set
 	of := map[string]int{}
+	var last []byte // host
+	var domain string
 	for _, i := range which {
 		put, host := p.At(i)
 		c := b.crawl(put.Crawl)
@@ -149,8 +156,11 @@ func (b *batch) reserve(ctx context.Context, p *docindex.Puts, which []int) (r r
 			n = len(crawls)
 			of[id], crawls = n, append(crawls, take{c: c, crawl: id})
 		}
+		if last == nil || !bytes.Equal(host, last) { // links of a page often have one host
+			last, domain = host, weburl.Domain(string(host))
+		}
 		crawls[n].which = append(crawls[n].which, i)
-		crawls[n].domains = append(crawls[n].domains, weburl.Domain(string(host)))
+		crawls[n].domains = append(crawls[n].domains, domain)
 	}
 	for _, t := range crawls {
 		if err = b.reserveOf(ctx, &t, &r); err != nil {
@@ -158,6 +168,7 @@ func (b *batch) reserve(ctx context.Context, p *docindex.Puts, which []int) (r r
 		}
 	}
 	slices.Sort(r.granted)
+	slices.SortFunc(r.full, func(a, b unplaced) int { return cmp.Compare(a.i, b.i) })
 	slices.Sort(r.busy)
 	return r, nil
 }

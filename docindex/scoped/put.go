@@ -227,16 +227,8 @@ func (b *batch) put(ctx context.Context, p *docindex.Puts) error {
 			limited = limited || c.limited() && put.Due != docindex.Never
 		}
 	}
-	switch {
-	case limited:
+	if limited {
 		return b.putLimited(ctx, p, in)
-	case len(in) == p.Len():
-		res, err := b.s.Store.Put(ctx, p)
-		*b.res = res
-		for i := range p.Len() {
-			b.p.SetVerdict(i, p.Verdict(i))
-		}
-		return err
 	}
 	return b.putSome(ctx, p, in)
 }
@@ -307,16 +299,19 @@ func (b *batch) outside(i int, c *crawl, rule scope.Rule) {
 	c.tally.refused[rule].Add(1)
 }
 
-// putSome stores some URLs of p and sets the verdicts of the caller's.
+// putSome stores some URLs of p, which are told in their order, and sets the verdicts of the caller's.
 func (b *batch) putSome(ctx context.Context, p *docindex.Puts, which []int) error {
 	if len(which) == 0 {
 		return nil
 	}
-	var some docindex.Puts
-	for _, i := range which {
-		some.AddFrom(p, i)
+	some := p
+	if len(which) < p.Len() {
+		some = &docindex.Puts{}
+		for _, i := range which {
+			some.AddFrom(p, i)
+		}
 	}
-	res, err := b.s.Store.Put(ctx, &some)
+	res, err := b.s.Store.Put(ctx, some)
 	for j, i := range which {
 		b.p.SetVerdict(i, some.Verdict(j))
 	}

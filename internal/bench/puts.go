@@ -50,20 +50,25 @@ var tenPatterns = []string{
 // putKind is a way to put the same URLs.
 type putKind struct {
 	name   string
-	bare   bool // into a store that knows no scopes
-	scope  bool // of ten patterns
-	via    bool // each URL says the page that its link is on
-	beside int  // the kind that it is compared with; its own number: none
+	bare   bool        // into a store that knows no scopes
+	scope  scope.Scope // of the crawl
+	via    bool        // each URL says the page that its link is on
+	beside int         // the kind that it is compared with; its own number: none
 	target float64
 }
 
 var putKinds = []putKind{
 	{name: "no scope, a store that knows none", bare: true},
 	{name: "no scope", beside: 0, target: plainTarget},
-	{name: "a scope of ten patterns", scope: true, beside: 1, target: putsTarget},
+	{name: "a scope of ten patterns", scope: scope.Scope{Deny: tenPatterns}, beside: 1, target: putsTarget},
 	{name: "via", via: true, beside: 1},
-	{name: "via, a scope of ten patterns", via: true, scope: true, beside: 3, target: putsTarget},
+	{name: "via, a scope of ten patterns", via: true, scope: scope.Scope{Deny: tenPatterns}, beside: 3,
+		target: putsTarget},
+	{name: "max_pages and max_pages_domain", scope: scope.Scope{MaxPages: 2 * putURLs, MaxPagesDomain: 2 * putURLs},
+		beside: 1},
 }
+
+func (k putKind) is(other putKind) bool { return k.name == other.name }
 
 // takePuts measures puts over HTTP with and without a scope and a page, in turns.
 func takePuts(ctx context.Context, b *bench) (rows []row, err error) {
@@ -115,7 +120,7 @@ func putRow(index string, k putKind, runs, others []putRun) row {
 		how: fmt.Sprintf("%s URLs on %s hosts, %d requests at once with %s lines each; medians of %d turns",
 			count(putURLs), count(putHosts), putClients, count(putLinks*putBody), len(runs)),
 	}
-	if putKinds[k.beside] != k {
+	if !k.is(putKinds[k.beside]) {
 		r.beside = fmt.Sprintf("%s: %.2f of its rate, %.2f of its CPU", putKinds[k.beside].name, rate, cost)
 	}
 	if k.target > 0 {
@@ -162,7 +167,7 @@ func runPuts(ctx context.Context, b *bench, index string, k putKind, bodies [][]
 	}
 	defer func() { err = errors.Join(err, c.stop()) }()
 	if b.profiles != "" {
-		file := fmt.Sprintf("puts-%s-%t-%t-%d.prof", index, k.scope, k.via, turn)
+		file := fmt.Sprintf("puts-%s-%d-%d.prof", index, slices.IndexFunc(putKinds, k.is), turn)
 		if err := c.ask("profile", filepath.Join(b.profiles, file), nil); err != nil {
 			return r, err
 		}
@@ -225,9 +230,9 @@ func post(ctx context.Context, url string, body []byte) error {
 
 // putServer is the role of an index that is served over HTTP. It has the pages of all links.
 type putServer struct {
-	Disk  string // folder; "": in memory
-	Bare  bool   // it knows no scopes
-	Scope bool   // the crawl has tenPatterns
+	Disk  string      // folder; "": in memory
+	Bare  bool        // it knows no scopes
+	Scope scope.Scope // of the crawl
 
 	ended   chan error
 	server  *http.Server
@@ -248,8 +253,8 @@ func (p *putServer) open(ctx context.Context) (ready any, err error) {
 	}
 	if !p.Bare {
 		s := scoped.New(store)
-		if p.Scope {
-			if err := s.SetCrawl(ctx, putCrawl, scoped.Change{Scope: &scope.Scope{Deny: tenPatterns}}); err != nil {
+		if !p.Scope.Empty() {
+			if err := s.SetCrawl(ctx, putCrawl, scoped.Change{Scope: &p.Scope}); err != nil {
 				return nil, err
 			}
 		}
