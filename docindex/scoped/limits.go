@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -298,8 +299,9 @@ func (s *Store) countAll(ctx context.Context, id string, c *crawl) (
 
 func documents(n docindex.Counts) int64 { return int64(n.Scheduled + n.InTransit + n.Completed) }
 
-// countDomains counts the documents of a crawl by registered domain. The documents of a queue count
-// for the domain of its key.
+// countDomains counts the documents of a crawl by registered domain. If the key of a queue is a name
+// with a dot, its documents are of the domain of that name. Else the documents are listed: clients may
+// give keys that name no host.
 func (s *Store) countDomains(ctx context.Context, of docindex.Scope) (map[string]int64, error) {
 	var keys [][]byte
 	err := s.Store.Queues(ctx, of.Crawl, func(key []byte, _ bool) bool {
@@ -311,9 +313,17 @@ func (s *Store) countDomains(ctx context.Context, of docindex.Scope) (map[string
 		if err != nil {
 			break
 		}
-		var n docindex.Counts
-		n, err = s.Store.Count(ctx, &docindex.Scope{Crawl: of.Crawl, Key: key})
-		domains[weburl.Domain(string(key))] += documents(n)
+		queue := docindex.Scope{Crawl: of.Crawl, Key: key}
+		if _, ip := netip.ParseAddr(string(key)); ip != nil && bytes.IndexByte(key, '.') > 0 {
+			var n docindex.Counts
+			n, err = s.Store.Count(ctx, &queue)
+			domains[weburl.Domain(string(key))] += documents(n)
+			continue
+		}
+		err = s.Store.List(ctx, queue, func(d *docindex.Document) bool {
+			domains[weburl.Domain(string(docindex.HostOf(d.URL)))]++
+			return true
+		})
 	}
 	return domains, err
 }

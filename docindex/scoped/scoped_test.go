@@ -266,6 +266,36 @@ func TestMaxPagesAgain(t *testing.T) {
 	})
 }
 
+// TestMaxPagesOfCustomKeys: documents with queue keys that name no host count for the registered
+// domains of their URLs, when they are put and when they are counted anew.
+func TestMaxPagesOfCustomKeys(t *testing.T) {
+	onStores(t, func(t *testing.T, s *scoped.Store) {
+		keyed := func(url, key string) docindex.Put {
+			return docindex.Put{URL: []byte(url), Crawl: []byte("c"), Key: []byte(key)}
+		}
+		set(t, s, "c", `{"max_pages_domain":2}`)
+		put(t, s, keyed("http://a.test/1", "queue"), keyed("http://b.test/1", "queue"),
+			keyed("http://x.a.test/2", "192.0.2.1"), keyed("http://c.test/", "c.test"))
+		for _, recount := range []bool{false, true} {
+			if recount {
+				queue := docindex.Scope{Crawl: []byte("c"), Key: []byte("c.test")}
+				if _, err := s.Delete(t.Context(), queue); err != nil {
+					t.Fatal(err)
+				}
+			}
+			v, _ := put(t, s, keyed("http://a.test/3", "other"), keyed("http://b.test/2", "queue"),
+				keyed("http://b.test/3", "queue"))
+			want := []docindex.Verdict{docindex.Outside, docindex.New, docindex.Outside}
+			if recount {
+				want[1] = docindex.Same
+			}
+			if !slices.Equal(v, want) {
+				t.Errorf("counted anew: %v: verdicts %v; want %v", recount, v, want)
+			}
+		}
+	})
+}
+
 // TestMaxPagesOfSeveral has three daemons put documents of a crawl into one Redis at once, each at full
 // speed. Together they store as many as the crawl may have, and none of a domain more.
 func TestMaxPagesOfSeveral(t *testing.T) {
