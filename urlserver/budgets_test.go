@@ -2,12 +2,14 @@ package urlserver
 
 import (
 	"fmt"
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"urlserver/configs"
 	"urlserver/docindex"
+	"urlserver/docindex/disk"
 	"urlserver/docindex/memory"
 	"urlserver/internal/testkit/virtualcrawl"
 )
@@ -18,7 +20,35 @@ var crawlInMemory = virtualcrawl.Rig{
 	Open: func(*testing.T) docindex.Store { return memory.New() }, Ahead: ahead,
 }
 
-func TestGeneratedNames(t *testing.T) { crawlInMemory.GeneratedNames(t, honestSites, 5*time.Minute) }
+var crawlOnDisk = virtualcrawl.Rig{
+	Open: func(t *testing.T) docindex.Store {
+		s, err := disk.Open(disk.Config{Path: t.TempDir(), Sync: disk.None})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		return s
+	},
+	Ahead: ahead,
+}
+
+func TestGeneratedNames(t *testing.T) {
+	crawlInMemory.GeneratedNames(t, virtualcrawl.SmallNames(honestSites, 5*time.Minute))
+}
+
+// TestMillionGeneratedNames crawls for five minutes with the index in memory, in which all names come up,
+// and for one on disk; for an hour with URLSERVER_LONG.
+func TestMillionGeneratedNames(t *testing.T) {
+	inMemory, onDisk := 5*time.Minute, time.Minute
+	switch {
+	case os.Getenv("URLSERVER_LONG") != "":
+		inMemory, onDisk = time.Hour, time.Hour
+	case testing.Short():
+		inMemory = time.Minute
+	}
+	t.Run("memory", func(t *testing.T) { crawlInMemory.GeneratedNames(t, virtualcrawl.FullNames(inMemory)) })
+	t.Run("disk", func(t *testing.T) { crawlOnDisk.GeneratedNames(t, virtualcrawl.FullNames(onDisk)) })
+}
 
 func TestTarpitBesideHonestSites(t *testing.T) {
 	for _, form := range []string{"%s-%d", "%s/%d"} {

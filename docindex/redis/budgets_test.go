@@ -430,7 +430,9 @@ func crawlInRedis(t *testing.T) virtualcrawl.Rig {
 	}
 }
 
-func TestGeneratedNames(t *testing.T) { crawlInRedis(t).GeneratedNames(t, 20, 30*time.Second) }
+func TestGeneratedNames(t *testing.T) {
+	crawlInRedis(t).GeneratedNames(t, virtualcrawl.SmallNames(20, 30*time.Second))
+}
 
 func TestTarpitBesideHonestSites(t *testing.T) { crawlInRedis(t).Tarpit(t, 50, time.Hour, "%s-%d") }
 

@@ -34,11 +34,39 @@ func (c *Crawl) PutSites(sites, links int, link func(url string) string) {
 	}
 }
 
-// honestPages runs a crawl for some time and returns how many pages of honest sites it brings.
-// With a trap each page links to names that are generated in its domain.
-func (r Rig) honestPages(t *testing.T, sites int, d time.Duration, trap string) (pages int) {
+// Names is a crawl of honest sites beside a domain that generates names.
+type Names struct {
+	Sites int
+	Links int // of each page to generated names, beside one to a page of its own site
+	Most  int // names; then pages link to the first ones again
+	Span  time.Duration
+	Slots int
+	Pace  float64 // requests a second to each host
+	// Budget and Leftover are those of the settings.
+	Budget, Leftover int
+}
+
+// SmallNames has few slots, a small budget, and room for a small part of the names.
+func SmallNames(sites int, span time.Duration) Names {
+	return Names{Sites: sites, Links: 5, Most: 1_000_000, Span: span, Slots: 16, Pace: 1, Budget: 10,
+		Leftover: 10 * sites}
+}
+
+// FullNames is a million names, to which 99 of 100 links lead.
+func FullNames(span time.Duration) Names {
+	n := SmallNames(1000, span)
+	n.Links = 99
+	return n
+}
+
+// honestPages runs a crawl and returns how many pages of honest sites it brings. With a trap each page
+// links to names that are generated in its domain.
+func (r Rig) honestPages(t *testing.T, n Names, trap string) (pages int) {
 	synctest.Test(t, func(t *testing.T) {
-		c := r.New(t, func(c *configs.Config) { c.Crawl.Budget, c.Leftover.Max = 10, 10*sites })
+		c := r.New(t, func(c *configs.Config) {
+			c.QueueCount, c.ReqHostPerSec, c.Crawl.Budget, c.Leftover.Max = n.Slots, n.Pace, n.Budget, n.Leftover
+		})
+		name := 0
 		c.Address = func(host string) string {
 			if strings.HasSuffix(host, ".wild.example") {
 				return "wild.example"
@@ -49,31 +77,32 @@ func (r Rig) honestPages(t *testing.T, sites int, d time.Duration, trap string) 
 			if strings.Contains(url, ".site-") {
 				urls = []string{c.Honest(url)}
 			}
-			for range 5 * min(1, len(trap)) {
-				urls = append(urls, fmt.Sprintf("http://n%d.%s.example/", c.Next(), trap))
+			for range n.Links * min(1, len(trap)) {
+				urls = append(urls, fmt.Sprintf("http://n%d.%s.example/", name%n.Most, trap))
+				name++
 			}
 			return urls
 		}
-		c.PutSites(sites, 3, c.Honest)
-		c.Run(d)
+		c.PutSites(n.Sites, 3, c.Honest)
+		c.Run(n.Span)
 		all := 0
 		for domain, n := range c.Pages {
 			if all += n; strings.HasPrefix(domain, "site-") {
 				pages += n
 			}
 		}
-		t.Logf("%d pages, %d of honest sites", all, pages)
+		t.Logf("%d pages, %d of honest sites; %d names", all, pages, min(name, n.Most))
 	})
 	return pages
 }
 
 // GeneratedNames: a domain that generates host names does not fill the slots or leftover while
 // other sites have links that are due: these are fetched as they are without it.
-func (r Rig) GeneratedNames(t *testing.T, sites int, d time.Duration) {
-	alone := r.honestPages(t, sites, d, "")
+func (r Rig) GeneratedNames(t *testing.T, n Names) {
+	alone := r.honestPages(t, n, "")
 	for _, zone := range []string{"trap", "wild"} { // each name has an address of its own, or all have one
 		t.Run(zone, func(t *testing.T) {
-			if beside := r.honestPages(t, sites, d, zone); beside < alone*95/100 {
+			if beside := r.honestPages(t, n, zone); beside < alone*95/100 {
 				t.Errorf("%d pages of honest sites beside a domain of generated names; want 95 %% of %d",
 					beside, alone)
 			}
