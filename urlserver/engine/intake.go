@@ -123,9 +123,6 @@ func (e *Engine) takeCandidates() {
 		return
 	}
 	for n := 0; n < intakeStep && e.intake.next < len(p.docs); n++ {
-		if n%hostslots.Prepared == 0 {
-			e.prepareOffers(p.docs[e.intake.next:])
-		}
 		e.offer(&p.docs[e.intake.next])
 		e.intake.next++
 	}
@@ -136,16 +133,6 @@ func (e *Engine) takeCandidates() {
 		e.outcomes.finishCancels()
 		e.setBackoff(e.intake.newDocs > 0)
 	}
-}
-
-// prepareOffers prepares the slots for the first of some documents.
-func (e *Engine) prepareOffers(docs []prepared) {
-	var keys, ids [hostslots.Prepared][]byte
-	n := min(len(docs), hostslots.Prepared)
-	for i := range n {
-		keys[i], ids[i] = docs[i].url.Origin(), docs[i].id
-	}
-	e.slots.PrepareOffers(keys[:n], ids[:n])
 }
 
 func (e *Engine) offer(d *prepared) {

@@ -158,9 +158,6 @@ func (e *Engine) Lines(id uint32, lines []Line) (foreign *Line) {
 		e.holdUntil(id, sp, sp.peer.until)
 	}
 	for i := range lines {
-		if i%hostslots.Prepared == 0 {
-			e.prepareDone(lines[i:])
-		}
 		if e.line(id, sp, &lines[i]) {
 			sp.badInRow = 0
 			if !lines[i].IsRoom && !lines[i].IsPayload {
@@ -178,16 +175,6 @@ func (e *Engine) Lines(id uint32, lines []Line) (foreign *Line) {
 	}
 	e.updateSpider(id, sp)
 	return foreign
-}
-
-// prepareDone prepares the slots for the first of some lines.
-func (e *Engine) prepareDone(lines []Line) {
-	var names [hostslots.Prepared]hostslots.TransID
-	n := min(len(lines), hostslots.Prepared)
-	for i := range n {
-		names[i] = hostslots.TransID(lines[i].Trans)
-	}
-	e.slots.PrepareDone(names[:n])
 }
 
 // line takes one line and reports whether it was a good one.
