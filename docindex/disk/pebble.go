@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -16,12 +17,13 @@ import (
 // filters.
 const (
 	cacheSize = 24 << 20
+	blockSize = 8 << 10 // of a table's block; a new URL takes more of the disk with 4 KiB, and with 16 KiB
 	tableSize = 8 << 20 // of a memtable and of a table, at most, so that a table's filter fits the cache
 )
 
-// options returns the options of a store with memory for queues. Each table that a flush makes has rows
-// of all kinds, so a compaction of such tables writes the whole next level anew. That level is small, and
-// many such tables go into it at a time.
+// options returns the options of a store with memory for queues. The names of queues come in the order
+// of a hash (see tableEnds), so a compaction of their tables writes all of them in the next level anew.
+// That level is small, and many such tables go into it at a time.
 func options(space *space, memory int64, log *logger, compactions *compactions) *pebble.Options {
 	o := &pebble.Options{
 		FS:                          space,
@@ -37,23 +39,44 @@ func options(space *space, memory int64, log *logger, compactions *compactions) 
 		EventListener:               &pebble.EventListener{BackgroundError: log.background},
 	}
 	o.Experimental.CompactionScheduler = compactions
+	o.Experimental.SpanPolicyFunc = endOfTable
 	// A queue's cursor is behind its deleted rows, so no iterator passes over them again. Neither
 	// these tombstones alone nor reads are a reason to compact.
 	o.Experimental.TombstoneDenseCompactionThreshold = -1
 	o.Experimental.ReadSamplingMultiplier = -1
 	for i := range o.Levels {
 		o.Levels[i].FilterPolicy = rowFilter{bloom.FilterPolicy(10)}
+		o.Levels[i].BlockSize = blockSize
 		o.TargetFileSizes[i] = int64(space.table)
 	}
 	return o
 }
 
-// rowFilter is the filter of tables without the bodies of scheduled documents: nobody looks for one
-// that is not there. Tables from before version 9 have them in their filters, and the same name.
+// tableEnds are keys at which each flush and compaction ends a table. New queues write most of their
+// rows in the order of their numbers. So the tables that two flushes make of these have no key range in
+// common, and a compaction need not merge them. Only the names of queues, the docRows with 0 as queue
+// number, are in the order of a hash.
+var tableEnds = [][]byte{{planRow}, {docRow}, numberKey(docRow, 1), {freshRow}, {wakeRow}}
+
+// endOfTable is a [pebble.SpanPolicyFunc] that says nothing but where a table that begins with a key ends.
+func endOfTable(start []byte) (_ pebble.SpanPolicy, end []byte, _ error) {
+	for _, end := range tableEnds {
+		if bytes.Compare(start, end) < 0 {
+			return pebble.SpanPolicy{}, end, nil
+		}
+	}
+	return pebble.SpanPolicy{}, nil, nil
+}
+
+// rowFilter is the filter of tables without the bodies of scheduled documents and without the rows of
+// fresh queues: hardly anybody looks for one that is not there. Older tables may have both in their
+// filters, which have the same name.
 type rowFilter struct{ bloom.FilterPolicy }
 
+func inFilter(key []byte) bool { return key[0] != planRow && key[0] != freshRow }
+
 func (f rowFilter) MayContain(kind pebble.FilterType, filter, key []byte) bool {
-	return key[0] == planRow || f.FilterPolicy.MayContain(kind, filter, key)
+	return !inFilter(key) || f.FilterPolicy.MayContain(kind, filter, key)
 }
 
 func (f rowFilter) NewWriter(kind pebble.FilterType) pebble.FilterWriter {
@@ -63,7 +86,7 @@ func (f rowFilter) NewWriter(kind pebble.FilterType) pebble.FilterWriter {
 type rowFilterWriter struct{ pebble.FilterWriter }
 
 func (w rowFilterWriter) AddKey(key []byte) {
-	if key[0] != planRow {
+	if inFilter(key) {
 		w.FilterWriter.AddKey(key)
 	}
 }
