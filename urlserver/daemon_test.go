@@ -106,12 +106,18 @@ func newFake(t testing.TB, conn net.Conn) *fake {
 
 func (f *fake) next() []string {
 	f.t.Helper()
-	f.conn.SetReadDeadline(time.Now().Add(patience))
-	line, err := f.in.ReadString('\n')
+	fields, err := f.read()
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	return strings.Fields(line)
+	return fields
+}
+
+// read returns the fields of the next line.
+func (f *fake) read() ([]string, error) {
+	f.conn.SetReadDeadline(time.Now().Add(patience))
+	line, err := f.in.ReadString('\n')
+	return strings.Fields(line), err
 }
 
 func (f *fake) say(format string, args ...any) {
