@@ -24,8 +24,8 @@ type dispatch struct {
 	hostOwn   links[ownRequest]       // the same, by their hosts
 	closed    map[uint32][]ownWaiting // by host: own requests that are in no group's queue
 	slotQueue leftover.Queue          // groups that wait for a slot, by when one is of use to them
-	prepared  int                     // documents whose records prepare has read
-	read      uint32                  // see prepare
+	readAhead int                     // calls of Next until readNextAhead reads again
+	read      uint32                  // a sum of what was read ahead; it means nothing
 	notReady  recordList[group]       // groups with a slot that they cannot use for Config.Patience
 	quotaUsed recordList[group]       // groups that have sent Config.Len documents from their slot
 }
@@ -67,7 +67,8 @@ type Selection struct {
 
 // Next returns a document of the group that has been due longest. If ok is false, wait is how long
 // until one is due; 0: none is without some other event. The caller decides what happens to the
-// document before it calls Next again: by Send, DequeueSelected, SetRobotsPending or Suspend.
+// document before it calls Next again: by Send, DequeueSelected, Origin.SetRobotsPending or
+// Suspend.
 func (s *Slots) Next(now time.Duration) (sel Selection, wait time.Duration, ok bool) {
 	s.pacer.now = max(s.pacer.now, now)
 	s.expireLeases(now) // one may have ended since the last Tick
@@ -83,54 +84,12 @@ func (s *Slots) Next(now time.Duration) (sel Selection, wait time.Duration, ok b
 		}
 		g := s.groups.At(id)
 		if g.revision == s.cfg.revision && s.isRequestable(now, g.rotation.head) {
-			s.prepare()
+			s.readNextAhead()
 			return s.selection(id, s.nextQueue(s.hosts.At(g.rotation.head))), 0, true
 		}
 		s.reschedule(now, id) // it may not be due by the settings that are in force now
 	}
 	return Selection{}, 1, false
-}
-
-// preparedGroups is how many groups prepare looks at.
-const preparedGroups = 16
-
-// prepare reads, once for so many calls, the records of the groups that come next, so that the
-// processor has them in its cache by then. It waits for memory for all of them together; without
-// it each document would wait several times, as the group names the host, the host its origin, and
-// that the document. With few groups, whose records stay in the cache anyway, that would cost more
-// than it saves.
-func (s *Slots) prepare() {
-	d := &s.dispatch
-	if s.groups.Len() < 1<<16 {
-		return
-	}
-	if d.prepared > 0 {
-		d.prepared--
-		return
-	}
-	d.prepared = preparedGroups - 1
-	var ids [preparedGroups]uint32 // of groups, then of their hosts, origins, and documents
-	read := uint32(0)
-	for i := range ids {
-		ids[i] = d.ready.Ahead(1 + i)
-		g := s.groups.At(ids[i])
-		read += g.slot + uint32(g.pace.last)
-		read += d.ready.Read(ids[i]) + s.pacer.cooldowns.Read(ids[i]) + d.slotQueue.Read(ids[i])
-	}
-	for i, id := range ids {
-		read += s.table.read(s.groups.At(id).slot)
-		ids[i] = s.groups.At(id).rotation.head
-		h := s.hosts.At(ids[i])
-		read += h.docs + uint32(h.site.last)
-	}
-	for i, id := range ids {
-		ids[i] = s.hosts.At(id).origins
-		read += s.origins.At(ids[i]).queue
-	}
-	for _, id := range ids {
-		read += s.docByID.Read(s.hash(s.idOf(s.docs.At(s.origins.At(id).queue))))
-	}
-	d.read += read // so that the compiler keeps the reads
 }
 
 // mostPassed bounds how many hosts a call passes over that may not be requested, so that no call

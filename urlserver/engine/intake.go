@@ -123,6 +123,9 @@ func (e *Engine) takeCandidates() {
 		return
 	}
 	for n := 0; n < intakeStep && e.intake.next < len(p.docs); n++ {
+		if n%hostslots.ReadAhead == 0 {
+			e.readOffersAhead(p.docs[e.intake.next:])
+		}
 		e.offer(&p.docs[e.intake.next])
 		e.intake.next++
 	}
@@ -133,6 +136,16 @@ func (e *Engine) takeCandidates() {
 		e.outcomes.finishCancels()
 		e.setBackoff(e.intake.newDocs > 0)
 	}
+}
+
+// readOffersAhead has the slots read ahead for the first of some documents.
+func (e *Engine) readOffersAhead(docs []prepared) {
+	var keys, ids [hostslots.ReadAhead][]byte
+	n := min(len(docs), hostslots.ReadAhead)
+	for i := range n {
+		keys[i], ids[i] = docs[i].url.Origin(), docs[i].id
+	}
+	e.slots.ReadOffersAhead(keys[:n], ids[:n])
 }
 
 func (e *Engine) offer(d *prepared) {

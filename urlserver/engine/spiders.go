@@ -158,6 +158,9 @@ func (e *Engine) Lines(id uint32, lines []Line) (foreign *Line) {
 		e.holdUntil(id, sp, sp.peer.until)
 	}
 	for i := range lines {
+		if i%hostslots.ReadAhead == 0 {
+			e.readDoneAhead(lines[i:])
+		}
 		if e.line(id, sp, &lines[i]) {
 			sp.badInRow = 0
 			if !lines[i].IsRoom && !lines[i].IsPayload {
@@ -175,6 +178,16 @@ func (e *Engine) Lines(id uint32, lines []Line) (foreign *Line) {
 	}
 	e.updateSpider(id, sp)
 	return foreign
+}
+
+// readDoneAhead has the slots read ahead for the first of some lines.
+func (e *Engine) readDoneAhead(lines []Line) {
+	var names [hostslots.ReadAhead]hostslots.TransID
+	n := min(len(lines), hostslots.ReadAhead)
+	for i := range n {
+		names[i] = hostslots.TransID(lines[i].Trans)
+	}
+	e.slots.ReadDoneAhead(names[:n])
 }
 
 // line takes one line and reports whether it was a good one.
