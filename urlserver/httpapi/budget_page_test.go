@@ -82,6 +82,7 @@ func TestHostsInTheIndex(t *testing.T) {
 		{"text=127.0.1.1", "127.0.1.1", 1},
 		{"text=127.0.1.1&limit=1&sort=host", "127.0.1.1", 1},
 		{"text=127.0.1.", "", 0},
+		{"text=127.0.257", "", 0}, // another form of the address, or the beginning of 127.0.257.example
 		{"text=127.0.1.1&only=failed", "", 0},
 		{"text=127.0.7.7", "", 0},
 		{"text=127.0.9.1", "127.0.9.1", 1},

@@ -42,7 +42,7 @@ type hostRow struct {
 type hostList struct {
 	Hosts   []hostRow `json:"hosts"`
 	Matched int       `json:"matched"` // hosts that belong in the list, those not shown among them
-	All     int       `json:"all"`     // hosts that the slots know
+	All     int       `json:"all"`     // hosts that the slots know, and one of the index that is named
 }
 
 // hostSorts are the orders of a list, by the parameter sort. The largest is first, but of names.
@@ -141,10 +141,11 @@ func (s *Server) listHosts(ctx context.Context, q hostQuery) (hostList, error) {
 }
 
 // addIndexed adds to a list the host that the query names, if documents of it are in the embedded
-// index. It is before all others, as what was looked for.
+// index. It is before all others, as what was looked for. A part of an address may be another address,
+// as 127.1 is 127.0.0.1: text that weburl writes otherwise names no host.
 func (s *Server) addIndexed(ctx context.Context, list *hostList, q hostQuery) {
 	name, err := hostName(q.text)
-	if err != nil {
+	if err != nil || name != q.text {
 		return
 	}
 	row := s.hostRowOf(ctx, &engine.HostRow{Name: name})
