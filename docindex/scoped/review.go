@@ -229,10 +229,11 @@ func (s *Store) reviewed(ctx context.Context, id string, c *crawl) error {
 		return nil
 	}
 	return s.change(ctx, id, func(was *Settings) (bool, error) {
-		if s.find([]byte(id)) == c {
+		now := s.find([]byte(id))
+		if now == c {
 			was.Review = false
 		}
-		return false, nil
+		return now == nil, nil // a deleted crawl stays so
 	})
 }
 

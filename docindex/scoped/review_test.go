@@ -54,3 +54,48 @@ func TestReviewKeepsFewIDs(t *testing.T) {
 }
 
 func (s *Store) keptIDs() int { return len(s.ends) + len(s.ended[0]) + len(s.ended[1]) }
+
+// TestDeletedDuringReview: a crawl that is deleted while its documents are looked at has no settings.
+func TestDeletedDuringReview(t *testing.T) {
+	w := &watched{Store: memory.New(), before: func() {}}
+	s := New(w)
+	putOfC(t, s, "http://a.test/", "http://b.test/")
+	change(t, s, func(now *Settings) { now.Scope.Domains = []string{"a.test"} })
+	w.before = func() {
+		if _, err := s.Delete(t.Context(), docindex.Scope{Crawl: []byte("c")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Review(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.CrawlSettings(t.Context(), 0, func(crawl string, text []byte) {
+		t.Errorf("settings of %s are kept: %s", crawl, text)
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func putOfC(t *testing.T, s *Store, urls ...string) {
+	t.Helper()
+	var p docindex.Puts
+	for _, url := range urls {
+		if err := p.Add(docindex.Put{URL: []byte(url), Crawl: []byte("c")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Put(t.Context(), &p); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func change(t *testing.T, s *Store, do func(*Settings)) {
+	t.Helper()
+	err := s.change(t.Context(), "c", func(now *Settings) (bool, error) {
+		do(now)
+		return false, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
