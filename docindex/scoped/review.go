@@ -142,22 +142,35 @@ func (s *Store) awaitReturn(id string, is bool) {
 // may ask for the document. A crawl without documents in transit has ended.
 func (s *Store) noteReturned(ctx context.Context) (failed string, err error) {
 	for _, id := range s.returned() {
-		of := queuesOf(id)
-		n, one := s.Store.Count(ctx, &of)
-		switch {
-		case one == nil && n.Scheduled > 0:
-			s.mu.Lock()
-			s.reviews[id] = struct{}{}
-			s.mu.Unlock()
-			continue
-		case one == nil && n.InTransit == 0:
-			one = s.reviewed(ctx, id, s.find([]byte(id)))
-		}
-		if s.awaitReturn(id, one != nil || n.InTransit > 0); one != nil {
+		if one := s.lookReturned(ctx, id); one != nil {
 			failed, err = id, fmt.Errorf("crawl %.100q: %w", id, one)
 		}
 	}
 	return failed, err
+}
+
+// lookReturned is noteReturned for one crawl. No review of a crawl is under way meanwhile: one that
+// finds documents in transit comes later, and makes noteReturned look again.
+func (s *Store) lookReturned(ctx context.Context, id string) error {
+	select {
+	case s.looking <- struct{}{}:
+		defer func() { <-s.looking }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	of, c := queuesOf(id), s.find([]byte(id))
+	n, err := s.Store.Count(ctx, &of)
+	switch {
+	case err == nil && n.Scheduled > 0:
+		s.mu.Lock()
+		s.reviews[id] = struct{}{}
+		s.mu.Unlock()
+		return nil
+	case err == nil && n.InTransit == 0:
+		err = s.reviewed(ctx, id, c)
+	}
+	s.awaitReturn(id, err != nil || n.InTransit > 0)
+	return err
 }
 
 // returned returns the crawls that noteReturned is to look at now.

@@ -4,15 +4,25 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"urlserver/docindex"
 	"urlserver/docindex/memory"
 )
 
-// watched is a store that calls before at each report of outcomes.
+// watched is a store that calls before at each report of outcomes, and counted once after a count.
 type watched struct {
 	docindex.Store
-	before func()
+	before, counted func()
+}
+
+func (w *watched) Count(ctx context.Context, of *docindex.Scope) (docindex.Counts, error) {
+	n, err := w.Store.Count(ctx, of)
+	if call := w.counted; call != nil {
+		w.counted = nil
+		call()
+	}
+	return n, err
 }
 
 func (w *watched) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
@@ -73,6 +83,60 @@ func TestDeletedDuringReview(t *testing.T) {
 		t.Errorf("settings of %s are kept: %s", crawl, text)
 	}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestStoppedWhileCounted: a crawl that was over goes on, hands out a document and is stopped, while
+// the documents of the earlier end are counted. The document that comes back ends.
+func TestStoppedWhileCounted(t *testing.T) {
+	w := &watched{Store: memory.New(), before: func() {}}
+	s := New(w)
+	now := time.Now().Unix()
+	s.SetClock(func() int64 { return now })
+	until := func(at int64) { change(t, s, func(is *Settings) { is.Scope.Until = time.Unix(at, 0).UTC() }) }
+	taken := func() docindex.Outcome {
+		var b docindex.Batch
+		if err := s.Candidates(t.Context(), 9, nil, &b); err != nil || b.Len() != 1 {
+			t.Fatalf("%d candidates, %v; want one", b.Len(), err)
+		}
+		return docindex.Outcome{DocID: b.At(0).DocID, URL: b.At(0).URL, Status: 200}
+	}
+	review := func() {
+		if _, err := s.Review(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	putOfC(t, s, "http://a.test/")
+	until(now + 10)
+	first, second := taken(), docindex.Outcome{}
+	now += 10
+	review()
+	var o docindex.Outcomes
+	o.Add(first)
+	if err := s.Outcomes(t.Context(), &o); err != nil {
+		t.Fatal(err)
+	}
+	w.counted = func() {
+		until(now + 1_000_000)
+		putOfC(t, s, "http://b.test/")
+		second = taken()
+		change(t, s, func(is *Settings) { is.Stopped = true })
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		_ = s.reviewNow(ctx, "c") // it may have to wait for the count
+	}
+	now++
+	review()
+	o.Reset()
+	o.Add(second)
+	if err := s.Return(t.Context(), &o); err != nil {
+		t.Fatal(err)
+	}
+	now += longestLook
+	review()
+	i, err := s.Crawl(t.Context(), "c")
+	if err != nil || i.Scheduled != 0 || i.Completed != 2 || i.Review {
+		t.Errorf("%+v, %v; want both documents completed", i, err)
 	}
 }
 
