@@ -172,10 +172,10 @@ type Ahead struct {
 type Round struct {
 	Crawl  string `json:"-"` // as stores name it: "" is DEFAULT
 	Domain string `json:"domain"`
-	Round  uint32 `json:"round"`     // how often it overran, less the rounds in which it did not
-	Left   uint64 `json:"left"`      // pages of the crawl before its next round; 0: it has a round
-	Wait   uint64 `json:"wait"`      // of these when it overran
-	Waited int64  `json:"waited_ms"` // for how long at the crawl's last page
+	Round  uint32 `json:"round"`               // how often it overran, less the rounds in which it did not
+	Left   uint64 `json:"left"`                // pages of the crawl before its next round; 0: it has a round
+	Wait   uint64 `json:"wait"`                // of these when it overran
+	Waited int64  `json:"waited_ms,omitempty"` // for how long at the crawl's last page
 }
 
 // Inspector counts, explains and lists settings.

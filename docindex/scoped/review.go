@@ -177,8 +177,9 @@ func (s *Store) lookReturned(ctx context.Context, id string) error {
 func (s *Store) returned() (ids []string) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
+	now := s.now()
 	for id, r := range s.returning {
-		if r.at <= s.now() {
+		if r.at <= now || r.at-now > longestLook { // the clock may have gone back
 			ids = append(ids, id)
 		}
 	}

@@ -140,6 +140,37 @@ func TestStoppedWhileCounted(t *testing.T) {
 	}
 }
 
+// TestReturnedAfterTheClockWentBack: a document comes back to a stopped crawl after the clock has gone
+// back by an hour. It ends at the next look.
+func TestReturnedAfterTheClockWentBack(t *testing.T) {
+	s := New(memory.New())
+	now := time.Now().Unix()
+	s.SetClock(func() int64 { return now })
+	putOfC(t, s, "http://a.test/")
+	var b docindex.Batch
+	if err := s.Candidates(t.Context(), 9, nil, &b); err != nil || b.Len() != 1 {
+		t.Fatalf("%d candidates, %v; want one", b.Len(), err)
+	}
+	change(t, s, func(is *Settings) { is.Stopped = true })
+	review := func() {
+		t.Helper()
+		if _, err := s.Review(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	review()
+	var o docindex.Outcomes
+	o.Add(docindex.Outcome{DocID: b.At(0).DocID, URL: b.At(0).URL})
+	if err := s.Return(t.Context(), &o); err != nil {
+		t.Fatal(err)
+	}
+	now -= 3600
+	review()
+	if i, err := s.Crawl(t.Context(), "c"); err != nil || i.Scheduled != 0 || i.Completed != 1 {
+		t.Errorf("%+v, %v; want the document completed", i, err)
+	}
+}
+
 func putOfC(t *testing.T, s *Store, urls ...string) {
 	t.Helper()
 	var p docindex.Puts

@@ -87,7 +87,8 @@ func (s *Store) OnStop(cancel func(context.Context, *docindex.Outcomes) (ended i
 }
 
 // OnRecall is [docindex.Hooks.OnRecall]. recall is also called with documents that the slots have
-// and that are no longer in scope. They come back, and end when they are handed out again.
+// and that are no longer in scope. They come back, and end when they are handed out again or, of a
+// crawl that is over, when it is looked at next.
 func (s *Store) OnRecall(recall func(*docindex.Outcomes)) {
 	s.mu.Lock()
 	s.recalls = append(s.recalls, recall)
