@@ -44,8 +44,10 @@ func options(space *space, memory int64, log *logger, compactions *compactions) 
 	// these tombstones alone nor reads are a reason to compact.
 	o.Experimental.TombstoneDenseCompactionThreshold = -1
 	o.Experimental.ReadSamplingMultiplier = -1
+	filter := rowFilter{bloom.FilterPolicy(10)}
+	o.Filters = map[string]pebble.FilterPolicy{filter.FilterPolicy.Name(): filter} // of older tables
 	for i := range o.Levels {
-		o.Levels[i].FilterPolicy = rowFilter{bloom.FilterPolicy(10)}
+		o.Levels[i].FilterPolicy = filter
 		o.Levels[i].BlockSize = blockSize
 		o.TargetFileSizes[i] = int64(space.table)
 	}
@@ -70,8 +72,12 @@ func endOfTable(start []byte) (_ pebble.SpanPolicy, end []byte, _ error) {
 
 // rowFilter is the filter of tables without the bodies of scheduled documents and without the rows of
 // fresh queues: hardly anybody looks for one that is not there. Older tables may have both in their
-// filters, which have the same name.
+// filters, which have the name of the filter of all rows.
 type rowFilter struct{ bloom.FilterPolicy }
+
+// Name is not that of the filter of all rows: an older program would take it for one, and find no row
+// that is not in it. It does without a filter that it does not know.
+func (f rowFilter) Name() string { return "urlserver.named" }
 
 func inFilter(key []byte) bool { return key[0] != planRow && key[0] != freshRow }
 

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+
 	"urlserver/docindex"
 )
 
@@ -19,15 +22,7 @@ func TestTablesOfNewQueues(t *testing.T) {
 	}
 	defer s.Close()
 	for round := range 3 {
-		var p docindex.Puts
-		for i := range 500 {
-			if err := p.Add(docindex.Put{URL: fmt.Appendf(nil, "http://a%d-%d.test/", round, i)}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if _, err := s.Put(t.Context(), &p); err != nil {
-			t.Fatal(err)
-		}
+		putNew(t, s, fmt.Sprint("a", round), 500)
 		if err := s.db.Flush(); err != nil {
 			t.Fatal(err)
 		}
@@ -61,5 +56,60 @@ func TestTablesOfNewQueues(t *testing.T) {
 		if n := len(tables); n != 3 {
 			t.Errorf("%d tables have rows of kind %c; want one for each of 3 flushes", n, kind)
 		}
+	}
+}
+
+// An older program, which has all rows in the filters of its tables, finds each row of a newer table.
+func TestOlderProgramFindsRows(t *testing.T) {
+	path := t.TempDir()
+	s, err := Open(Config{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	putNew(t, s, "a", 500)
+	if err := s.db.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	o := &pebble.Options{ReadOnly: true, Logger: &logger{}}
+	for i := range o.Levels {
+		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+	}
+	db, err := pebble.Open(path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	rows, err := db.NewIter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	n := 0
+	for ok := rows.First(); ok; ok = rows.Next() {
+		_, closer, err := db.Get(rows.Key())
+		if err != nil {
+			t.Fatalf("row %q: %v", rows.Key(), err)
+		}
+		closer.Close()
+		n++
+	}
+	if n < 1500 {
+		t.Errorf("%d rows; want at least three for each of 500 hosts", n)
+	}
+}
+
+func putNew(t *testing.T, s *Store, prefix string, hosts int) {
+	t.Helper()
+	var p docindex.Puts
+	for i := range hosts {
+		if err := p.Add(docindex.Put{URL: fmt.Appendf(nil, "http://%s-%d.test/", prefix, i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Put(t.Context(), &p); err != nil {
+		t.Fatal(err)
 	}
 }
