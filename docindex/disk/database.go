@@ -149,8 +149,13 @@ func (d *database) apply(b *pebble.Batch, sync bool) (*pebble.Batch, error) {
 	return nil, b.Close()
 }
 
-// flush starts a flush of the memtables into tables.
+// flush starts a flush of the memtables into tables. It writes one row each time: so the tables that
+// begin with the rows of the journal have a key in common. Without it each would share one with the
+// next alone. Pebble does not compact such tables, and a read looks into all of them.
 func (d *database) flush() error {
+	if err := d.Set(metaKey(metaFlushed), nil, pebble.NoSync); err != nil {
+		return err
+	}
 	flushed, err := d.AsyncFlush()
 	if err == nil {
 		d.memtables.next(flushed)

@@ -19,6 +19,8 @@ const (
 	metaPassive = "passive" // exists while URL Frontier clients are not served
 
 	metaOutOfScope = "out_of_scope" // how many outcomes were OutOfScope
+
+	metaFlushed = "flushed" // see database.flush
 )
 
 func metaKey(word string) []byte { return append([]byte{metaRow}, word...) }

@@ -3,9 +3,11 @@ package disk
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -56,6 +58,77 @@ func TestTablesOfNewQueues(t *testing.T) {
 		if n := len(tables); n != 3 {
 			t.Errorf("%d tables have rows of kind %c; want one for each of 3 flushes", n, kind)
 		}
+	}
+}
+
+// Each flush makes a table of some rows of the journal. Compactions take these tables, too: or else
+// reads look into ever more of them.
+func TestFlushesLeaveFewTables(t *testing.T) {
+	s, err := Open(Config{Path: t.TempDir(), Sync: None})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	const flushes, most = 60, 20
+	for n := range flushes {
+		putNew(t, s, fmt.Sprint("a", n), 20)
+		if err := s.db.flush(); err != nil {
+			t.Fatal(err)
+		}
+		<-s.db.memtables.list[len(s.db.memtables.list)-2].flushed
+	}
+	over := time.Now().Add(time.Minute)
+	for s.db.Metrics().Levels[0].Sublevels > most && time.Now().Before(over) {
+		time.Sleep(time.Millisecond) // a pause between two looks
+	}
+	if n := s.db.Metrics().Levels[0].Sublevels; n > most {
+		t.Errorf("after %d flushes a read looks into %d tables of the first level; want at most %d", flushes, n, most)
+	}
+}
+
+// A store of version 6 has as many tables in the first level as there may be while no compaction
+// runs. Its upgrade writes more than one memtable takes.
+func TestUpgradeBesideManyTables(t *testing.T) {
+	s, err := Open(Config{Path: t.TempDir(), Sync: None})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 150 {
+		putNew(t, s, fmt.Sprint("a", n), 1000)
+	}
+	s.db.merging.end()
+	for n := 0; s.db.Metrics().Levels[0].Sublevels < 36; n++ {
+		putNew(t, s, fmt.Sprint("b", n), 20)
+		if err := s.db.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.AsVersion6(true); err != nil {
+		t.Fatal(err)
+	}
+	crashed := t.TempDir()
+	if err := os.CopyFS(crashed, os.DirFS(s.db.cfg.Path)); err != nil {
+		t.Fatal(err)
+	}
+	s.db.merging.begin()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	opened := make(chan error)
+	go func() {
+		s, err := Open(Config{Path: crashed, Sync: None})
+		if err == nil {
+			err = s.Close()
+		}
+		opened <- err
+	}()
+	select {
+	case err := <-opened:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("the store does not open")
 	}
 }
 

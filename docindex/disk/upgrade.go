@@ -16,6 +16,8 @@ func (l *loading) upgrade() error {
 		s.queues.cold.opened = s.queues.journal.no
 		return nil
 	}
+	// Pebble stops writes while 40 tables wait for compactions. None runs before begin.
+	s.db.merging.begin()
 	u := upgrading{l: l, crawls: map[string]uint32{}, b: s.db.NewBatch()}
 	for _, kind := range []byte{setRow, totalRow, wakeRow} {
 		u.b.DeleteRange([]byte{kind}, []byte{kind + 1}, nil)
