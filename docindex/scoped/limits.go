@@ -299,9 +299,9 @@ func (s *Store) countAll(ctx context.Context, id string, c *crawl) (
 
 func documents(n docindex.Counts) int64 { return int64(n.Scheduled + n.InTransit + n.Completed) }
 
-// countDomains counts the documents of a crawl by registered domain. If the key of a queue is a name
-// with a dot, its documents are of the domain of that name. Else the documents are listed: clients may
-// give keys that name no host.
+// countDomains counts the documents of a crawl by registered domain. If the key of a queue is a host
+// name with a dot, as URLs have it, its documents are of the domain of that name. Else the documents
+// are listed: clients may give keys that name no host.
 func (s *Store) countDomains(ctx context.Context, of docindex.Scope) (map[string]int64, error) {
 	var keys [][]byte
 	err := s.Store.Queues(ctx, of.Crawl, func(key []byte, _ bool) bool {
@@ -314,18 +314,45 @@ func (s *Store) countDomains(ctx context.Context, of docindex.Scope) (map[string
 			break
 		}
 		queue := docindex.Scope{Crawl: of.Crawl, Key: key}
-		if _, ip := netip.ParseAddr(string(key)); ip != nil && bytes.IndexByte(key, '.') > 0 {
+		if isHostName(key) {
 			var n docindex.Counts
 			n, err = s.Store.Count(ctx, &queue)
 			domains[weburl.Domain(string(key))] += documents(n)
 			continue
 		}
-		err = s.Store.List(ctx, queue, func(d *docindex.Document) bool {
-			domains[weburl.Domain(string(docindex.HostOf(d.URL)))]++
-			return true
-		})
+		err = s.listDomains(ctx, queue, domains)
 	}
 	return domains, err
+}
+
+// isHostName reports whether a key is a host name with a dot, as URLs have it, and no IP address.
+func isHostName(key []byte) bool {
+	_, err := netip.ParseAddr(string(key))
+	return err != nil && bytes.IndexByte(key, '.') > 0 &&
+		bytes.Equal(docindex.HostOf(append(append([]byte("http://"), key...), '/')), key)
+}
+
+// listDomains adds the documents of a queue to counts by registered domain. A list fails where URLs of
+// the queue are purged meanwhile. It is made anew then, and after three times whoever puts is to try
+// again.
+func (s *Store) listDomains(ctx context.Context, queue docindex.Scope, domains map[string]int64) (err error) {
+	for range 3 {
+		is := map[string]int64{}
+		err = s.Store.List(ctx, queue, func(d *docindex.Document) bool {
+			is[weburl.Domain(string(docindex.HostOf(d.URL)))]++
+			return true
+		})
+		if err == nil {
+			for domain, n := range is {
+				domains[domain] += n
+			}
+			return nil
+		}
+		if ctx.Err() != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: %w", docindex.ErrUnavailable, err)
 }
 
 // recount has the documents of a crawl be counted anew.

@@ -2,6 +2,7 @@ package scoped
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -193,4 +194,48 @@ func change(t *testing.T, s *Store, do func(*Settings)) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestDomainsListedAgain: the list of a queue fails while URLs of it are purged. It is made anew, and
+// whoever puts is told to try again if it fails each time.
+func TestDomainsListedAgain(t *testing.T) {
+	for failures, want := range []error{nil, nil, nil, docindex.ErrUnavailable} {
+		w := &failing{Store: memory.New()}
+		s := New(w)
+		change(t, s, func(is *Settings) { is.Scope.MaxPagesDomain = 2 })
+		keyed := func(path string) *docindex.Puts {
+			var p docindex.Puts
+			put := docindex.Put{URL: []byte("http://a.test/" + path), Crawl: []byte("c"), Key: []byte("a.test:80")}
+			if err := p.Add(put); err != nil {
+				t.Fatal(err)
+			}
+			return &p
+		}
+		if _, err := s.Put(t.Context(), keyed("1")); err != nil {
+			t.Fatal(err)
+		}
+		s.recount([]byte("c"))
+		w.failures = failures
+		if _, err := s.Put(t.Context(), keyed("2")); !errors.Is(err, want) {
+			t.Errorf("after %d failures the put says %v; want %v", failures, err, want)
+		}
+		if r, err := s.Put(t.Context(), keyed("3")); want == nil && (err != nil || r.OutOfScope != 1) {
+			t.Errorf("after %d failures the third URL of the domain is %+v, %v; want it outside", failures, r, err)
+		}
+	}
+}
+
+// failing is a store whose next lists fail when they have told of a document.
+type failing struct {
+	docindex.Store
+	failures int
+}
+
+func (f *failing) List(ctx context.Context, of docindex.Scope, visit func(*docindex.Document) bool) error {
+	err := f.Store.List(ctx, of, visit)
+	if f.failures > 0 {
+		f.failures--
+		return errors.New("URLs were forgotten")
+	}
+	return err
 }
