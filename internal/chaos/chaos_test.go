@@ -252,7 +252,8 @@ func (r *rig) judge(left int) {
 // period of the janitor and the penalty, half a lease until a daemon that was denied asks again, and the
 // time that all this takes on a busy machine. Meanwhile every host has had its turn twice at the measured
 // pace of all addresses. The shared network has one pace for all its sites: a host that may be there has
-// had its turn once at the measured pace of the network.
+// had its turn once at the measured pace of the network, or twice at its cap if that is sooner: a
+// standstill is no pace.
 func (r *rig) judgeProgress(requests int) {
 	r.t.Helper()
 	passed := time.Since(r.began)
@@ -267,7 +268,9 @@ func (r *rig) judgeProgress(requests int) {
 	there := len(r.oracle.left[r.world.network().String()])
 	r.oracle.mu.Unlock()
 	r.judgeLongest("elsewhere", false, most+2*passed*time.Duration(len(r.world.addrs))/time.Duration(max(1, requests)))
-	r.judgeLongest("on the shared network", true, most+passed*time.Duration(sites)/time.Duration(max(1, there)))
+	turn := min(passed*time.Duration(sites)/time.Duration(max(1, there)),
+		2*time.Duration(sites)*time.Second/time.Duration(r.cap.perSec))
+	r.judgeLongest("on the shared network", true, most+turn)
 }
 
 // judgeLongest checks the longest time without progress of the hosts that may be on the shared network,
