@@ -37,6 +37,10 @@ var ErrFull = errors.New("full")
 // call took effect is not known. When the store answers again, calls succeed again.
 var ErrUnavailable = errors.New("does not answer")
 
+// ErrListAgain is returned by [Frontier.List] of a store in memory when URLs of a queue were purged
+// while it was listed.
+var ErrListAgain = errors.New("URLs of a queue were purged while it was listed; list again")
+
 // ErrTooLong is in errors of [Puts.Add] and [Puts.AddExact]: the URL, or crawl, key and metadata
 // together, have more bytes than a store keeps.
 var ErrTooLong = errors.New("longer than is kept")

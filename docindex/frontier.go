@@ -76,7 +76,7 @@ type Frontier interface {
 	// List visits the documents of a queue or crawl until visit returns false. Queues come in their
 	// order, documents within a queue in an order of the store's own that is the same each time.
 	// Documents that come or go meanwhile may be visited or not; all others are visited, or List
-	// returns an error. The Document is valid during visit only.
+	// returns an error, which may be ErrListAgain. The Document is valid during visit only.
 	List(ctx context.Context, s Scope, visit func(*Document) bool) error
 
 	// Queues visits the queues of a crawl in the order of their first URLs, until visit returns

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"urlserver/docindex"
@@ -39,8 +38,6 @@ type position struct {
 	forgotten uint32 // the queue's count of removed documents when next was found
 }
 
-var errForgotten = errors.New("URLs of a queue were forgotten while it was listed; list again")
-
 // documents appends some documents of a queue, beginning at a position. It returns the next
 // position, which has no next document at the end.
 func (m *Store) documents(
@@ -56,7 +53,7 @@ func (m *Store) documents(
 	case at.next == 0:
 		at = position{c.first, c.removed}
 	case at.forgotten != c.removed || !m.belongsLocked(at.next, queue):
-		return docs, position{}, errForgotten // the place of next is unknown now
+		return docs, position{}, docindex.ErrListAgain // the place of next is unknown now
 	}
 	for ; at.next != 0 && len(docs) < embedded.LockBatch; at.next = m.docs.records.At(at.next).sibling {
 		docs = append(docs, m.documentLocked(at.next).Clone())

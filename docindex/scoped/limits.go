@@ -333,7 +333,7 @@ func isHostName(key []byte) bool {
 }
 
 // listDomains adds the documents of a queue to counts by registered domain. A list fails where URLs of
-// the queue are purged meanwhile. It is made anew then, and after three times whoever puts is to try
+// the queue are purged meanwhile. It is made anew then; after three times whoever puts is to try
 // again.
 func (s *Store) listDomains(ctx context.Context, queue docindex.Scope, domains map[string]int64) (err error) {
 	for range 3 {
@@ -348,7 +348,7 @@ func (s *Store) listDomains(ctx context.Context, queue docindex.Scope, domains m
 			}
 			return nil
 		}
-		if ctx.Err() != nil {
+		if !errors.Is(err, docindex.ErrListAgain) {
 			return err
 		}
 	}

@@ -299,7 +299,8 @@ func (b *batch) outside(i int, c *crawl, rule scope.Rule) {
 	c.tally.refused[rule].Add(1)
 }
 
-// putSome stores some URLs of p, which are told in their order, and sets the verdicts of the caller's.
+// putSome stores some URLs of p, and sets the verdicts of the caller's. which is in ascending order,
+// without repeats: if it is as long as p, it is all of p.
 func (b *batch) putSome(ctx context.Context, p *docindex.Puts, which []int) error {
 	if len(which) == 0 {
 		return nil

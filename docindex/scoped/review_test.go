@@ -235,7 +235,7 @@ func (f *failing) List(ctx context.Context, of docindex.Scope, visit func(*docin
 	err := f.Store.List(ctx, of, visit)
 	if f.failures > 0 {
 		f.failures--
-		return errors.New("URLs were forgotten")
+		return docindex.ErrListAgain
 	}
 	return err
 }
