@@ -29,7 +29,7 @@ func (c *compactions) TrySchedule() (bool, pebble.CompactionGrantHandle) {
 	return c.ConcurrencyLimitScheduler.TrySchedule()
 }
 
-// end prevents further compactions from starting.
+// end allows no further compactions, but for those that follow one that runs.
 func (c *compactions) end() { c.began.Store(false) }
 
 // begin allows compactions, and starts one if Pebble waits for it: when a grant ends, the scheduler

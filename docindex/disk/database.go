@@ -62,7 +62,7 @@ func (d *database) fatal(err error) {
 // are of no use then. Pebble keeps a few of them, to write over them.
 func (d *database) flushForClose() (useless []walFile) {
 	d.merging.end() // or else the flush starts a compaction, and the database's Close waits for it
-	flushed, err := d.AsyncFlush()
+	flushed, err := d.flushAll()
 	if err != nil {
 		return nil
 	}
@@ -149,18 +149,24 @@ func (d *database) apply(b *pebble.Batch, sync bool) (*pebble.Batch, error) {
 	return nil, b.Close()
 }
 
-// flush starts a flush of the memtables into tables. It writes one row each time: so the tables that
-// begin with the rows of the journal have a key in common. Without it each would share one with the
-// next alone. Pebble does not compact such tables, and a read looks into all of them.
+// flush starts a flush of the memtables into tables.
 func (d *database) flush() error {
-	if err := d.Set(metaKey(metaFlushed), nil, pebble.NoSync); err != nil {
-		return err
-	}
-	flushed, err := d.AsyncFlush()
+	flushed, err := d.flushAll()
 	if err == nil {
 		d.memtables.next(flushed)
 	}
 	return err
+}
+
+// flushAll starts a flush, and returns a channel that is closed at its end. It writes one row each time:
+// so the tables that begin with the rows of the journal have a key in common. Without it each would
+// share one with the next alone. Pebble compacts no such tables until there are 500, and a read looks
+// into all of them.
+func (d *database) flushAll() (flushed <-chan struct{}, err error) {
+	if err := d.Set(metaKey(metaFlushed), nil, pebble.NoSync); err != nil {
+		return nil, err
+	}
+	return d.AsyncFlush()
 }
 
 // waitSync waits until the commit with a number is on disk.

@@ -47,6 +47,8 @@ func Open(cfg Config) (*Store, error) {
 	}
 	if err := s.load(); err != nil {
 		s.queues.cold.counting.end()
+		s.db.merging.end()
+		close(s.db.closing) // or else a compaction may wait for room on the disk
 		s.db.Close()
 		return nil, fmt.Errorf("docindex: %s: %w", cfg.Path, err)
 	}

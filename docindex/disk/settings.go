@@ -20,7 +20,7 @@ const (
 
 	metaOutOfScope = "out_of_scope" // how many outcomes were OutOfScope
 
-	metaFlushed = "flushed" // see database.flush
+	metaFlushed = "flushed" // see database.flushAll
 )
 
 func metaKey(word string) []byte { return append([]byte{metaRow}, word...) }

@@ -16,7 +16,7 @@ func (l *loading) upgrade() error {
 		s.queues.cold.opened = s.queues.journal.no
 		return nil
 	}
-	// Pebble stops writes while 40 tables wait for compactions. None runs before begin.
+	// Pebble stops writes at 40 tables of the first level over one key, until a compaction has run.
 	s.db.merging.begin()
 	u := upgrading{l: l, crawls: map[string]uint32{}, b: s.db.NewBatch()}
 	for _, kind := range []byte{setRow, totalRow, wakeRow} {
