@@ -1,6 +1,6 @@
 package hostslots
 
-// ReadAhead is of how many documents, or groups, the records are read ahead together.
+// ReadAhead is the number of documents, or groups, whose records are read ahead together.
 //
 // To read ahead is to read the records that the next calls begin with, so that the processor has
 // them in its cache by then. The processor waits for memory for all of them together. Without that
@@ -8,8 +8,7 @@ package hostslots
 // and that the slot.
 const ReadAhead = 16
 
-// fewGroups is how many groups make it worth its cost to read ahead. The records of fewer stay in the
-// processor's cache anyway.
+// With fewer groups nothing is read ahead: their records stay in the processor's cache.
 const fewGroups = 1 << 16
 
 func (s *Slots) worthReadingAhead() bool { return s.groups.Len() >= fewGroups && s.docs.Len() > 0 }
