@@ -19,10 +19,10 @@ import (
 	reservations "urlserver/reservation/memory"
 )
 
-// TestHostThatMovesUnderAReservation is TestHostThatMoves with a host reservation service over
-// gRPC, which binds the host to its old address. It runs alone, as leases of two seconds bear no
-// long stall.
-func TestHostThatMovesUnderAReservation(t *testing.T) {
+// serveReservation runs a host reservation service over gRPC until the test ends, and returns a client
+// of it.
+func serveReservation(t *testing.T) *grpcclient.Store {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -32,17 +32,25 @@ func TestHostThatMovesUnderAReservation(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- service.Serve(ctx, l) }()
-	defer func() {
+	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
 			t.Errorf("Serve: %v", err)
 		}
-	}()
+	})
 	client, err := grpcclient.New(grpcclient.Config{Addrs: []string{l.Addr().String()}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer client.Close()
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+// TestHostThatMovesUnderAReservation is TestHostThatMoves with a host reservation service over
+// gRPC, which binds the host to its old address. It runs alone, as leases of two seconds bear no
+// long stall.
+func TestHostThatMovesUnderAReservation(t *testing.T) {
+	client := serveReservation(t)
 	spiders, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
