@@ -135,6 +135,9 @@ func (c *checking) queue(key, value []byte) error {
 	if (q.wake != queuesched.NoMoment && !fresh) != c.wakes[row] {
 		return fmt.Errorf("it wakes at %d, but has no such row", q.wake)
 	}
+	if c.passed(crawl, no, &q, fresh) {
+		return fmt.Errorf("queue %d (%s) is not in memory, and the crawl's place is behind its row", no, q.key)
+	}
 	delete(c.wakes, row)
 	n := c.totals[string(q.crawl)]
 	n.Queues++
@@ -145,6 +148,18 @@ func (c *checking) queue(key, value []byte) error {
 	}
 	c.totals[string(q.crawl)] = n
 	return nil
+}
+
+// passed reports whether loadSome does not find a queue any more.
+func (c *checking) passed(crawl, no uint32, q *queueRecord, fresh bool) bool {
+	if c.s.queues.byNumber(no) != 0 || q.wake == queuesched.NoMoment {
+		return false
+	}
+	place := c.s.queues.cold.placeOf(crawl)
+	if fresh {
+		return no < place.fresh
+	}
+	return wakePlace{q.wake, no}.before(place.wake)
 }
 
 // firstDue returns when the first scheduled document of a queue is due. It passes over purged

@@ -3,6 +3,7 @@ package disk
 import (
 	"cmp"
 	"encoding/binary"
+	"math"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -40,7 +41,9 @@ type coldPlace struct {
 }
 
 // waiting goes over the cold queues of a crawl that have something scheduled, in the order in which
-// they may be served. It begins at the crawl's place, and moves the place.
+// they may be served. It begins at the crawl's place, and moves the place to each row that it reads,
+// or behind all numbers where there is no further row. So the next search does not pass again what was
+// deleted before that row: after Open that may be rows of millions of queues.
 type waiting struct {
 	place        *coldPlace
 	wakes, fresh *pebble.Iterator
@@ -80,15 +83,22 @@ func (w *waiting) close() {
 }
 
 func (w *waiting) readWake() (err error) {
-	if w.wake.at = queuesched.NoMoment; w.wakes.Valid() {
+	if w.wake = (wakePlace{at: queuesched.NoMoment}); w.wakes.Valid() {
 		_, w.wake, err = readWakeKey(w.wakes.Key())
-		return err
+	} else {
+		err = w.wakes.Error()
 	}
-	return w.wakes.Error()
+	if err == nil {
+		w.place.wake = w.wake
+	}
+	return err
 }
 
 func (w *waiting) readFresh() error {
 	if w.first.wake = queuesched.NoMoment; !w.fresh.Valid() {
+		if w.fresh.Error() == nil {
+			w.place.fresh = math.MaxUint32
+		}
 		return w.fresh.Error()
 	}
 	value, err := w.fresh.ValueAndErr()
@@ -96,6 +106,7 @@ func (w *waiting) readFresh() error {
 		return cmp.Or(err, errRow)
 	}
 	w.no = binary.BigEndian.Uint32(w.fresh.Key()[1+4:])
+	w.place.fresh = w.no
 	w.first, err = readQueue(value)
 	w.first.fresh = true
 	return err
@@ -130,11 +141,9 @@ func (w *waiting) row() (*queueRecord, error) {
 // next passes the next queue.
 func (w *waiting) next() error {
 	if w.isFresh() {
-		w.place.fresh = w.no + 1
 		w.fresh.Next()
 		return w.readFresh()
 	}
-	w.place.wake = wakePlace{w.wake.at, w.wake.no + 1}
 	w.wakes.Next()
 	return w.readWake()
 }

@@ -1,9 +1,11 @@
 package disk
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
+	"math"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -54,7 +56,7 @@ func (s *Store) findNo(scope docindex.Scope) (no uint32, err error) {
 	return no, s.db.failed
 }
 
-const maxSome = 10_000 // rows of queues that one call looks at; it holds the lock
+const maxSome = 10_000 // numbers of queues that one call looks at; it holds the lock
 
 // someQueues visits some queues of a crawl in the order of their numbers, from a number on, with the
 // lock held. It returns the number to go on with, or 0.
@@ -81,28 +83,28 @@ func (c *coldQueues) someRows(
 	if !ok {
 		return 0, nil
 	}
+	if next = from + maxSome; next < from || next > c.table.globals.queueNo {
+		next = 0
+	}
+	end := cmp.Or(next, math.MaxUint32)
 	rows, err := c.db.NewIter(&pebble.IterOptions{
-		LowerBound: numberKey(queueRow, from), UpperBound: []byte{queueRow + 1}})
+		LowerBound: numberKey(queueRow, from), UpperBound: numberKey(queueRow, end)})
 	if err != nil {
 		return 0, err
 	}
 	defer rows.Close()
 	fresh, err := c.db.NewIter(&pebble.IterOptions{
-		LowerBound: freshKey(nil, crawl, from), UpperBound: numberEnd(freshRow, crawl)})
+		LowerBound: freshKey(nil, crawl, from), UpperBound: freshKey(nil, crawl, end)})
 	if err != nil {
 		return 0, err
 	}
 	defer fresh.Close()
 	rows.First()
 	fresh.First()
-	for left := maxSome; rows.Valid() || fresh.Valid(); left-- {
+	for rows.Valid() || fresh.Valid() {
 		it := rows
 		if !rows.Valid() || fresh.Valid() && lastNumber(fresh.Key()) < lastNumber(rows.Key()) {
 			it = fresh
-		}
-		no := lastNumber(it.Key())
-		if left == 0 {
-			return no, nil
 		}
 		value, err := it.ValueAndErr()
 		if err != nil {
@@ -113,11 +115,11 @@ func (c *coldQueues) someRows(
 			return 0, err
 		}
 		if string(q.crawl) == string(crawlID) {
-			visit(no, &q)
+			visit(lastNumber(it.Key()), &q)
 		}
 		it.Next()
 	}
-	return 0, errors.Join(rows.Error(), fresh.Error())
+	return next, errors.Join(rows.Error(), fresh.Error())
 }
 
 // lastNumber returns the number at the end of the key of a queue's row.

@@ -62,7 +62,11 @@ func (b *Base) NowUp() int64 {
 
 // SetClock replaces the clock before the store is used: elapsed returns the time since the store was
 // made, and never goes back. It is for simulations.
-func (b *Base) SetClock(elapsed func() time.Duration) { b.elapsed = elapsed }
+func (b *Base) SetClock(elapsed func() time.Duration) {
+	b.Mu.Lock() // a store may have goroutines that read the clock from the beginning
+	defer b.Mu.Unlock()
+	b.elapsed = elapsed
+}
 
 // CatchUpLocked ends the leases that are over and makes available the queues that are due. It does
 // some of that; more: some is left.
