@@ -46,7 +46,7 @@ func measurements() []measurement {
 		{name: "crawls", take: takeCrawls},
 		{name: "reserving", take: takeReserving},
 		{name: "waiting", take: takeWaiting},
-		{name: "scaleout", take: takeScaleOut},
+		{name: "daemons", take: takeDaemons},
 		{name: "puts", take: takePuts},
 		{name: "scale", take: takeScale, apart: true},
 	}

@@ -286,8 +286,8 @@ func TestSmallRequests(t *testing.T) {
 	}
 }
 
-// TestSmallScaleOut runs two daemons on a small index in Redis.
-func TestSmallScaleOut(t *testing.T) {
+// TestSmallDaemons runs two daemons on a small index in Redis.
+func TestSmallDaemons(t *testing.T) {
 	s := scale{daemons: 2, urls: 300, hosts: 30}
 	err := s.run(t.Context(), testBench(t))
 	if errors.Is(err, errNoRedis) {

@@ -18,9 +18,9 @@ const (
 	scaleLook     = 100 * time.Millisecond
 )
 
-// takeScaleOut measures one, two and four daemons with one index in Redis. Their reservations are
+// takeDaemons measures one, two and four daemons with one index in Redis. Their reservations are
 // in the same Redis.
-func takeScaleOut(ctx context.Context, b *bench) (rows []row, err error) {
+func takeDaemons(ctx context.Context, b *bench) (rows []row, err error) {
 	alone := 0.0
 	for _, daemons := range []int{1, 2, 4} {
 		s := scale{daemons: daemons, urls: scaleURLs, hosts: scaleHosts}
@@ -93,7 +93,7 @@ func (s *scale) work(ctx context.Context, b *bench, addr string, store *redis.St
 		daemons = append(daemons, d)
 		if b.profiles != "" {
 			if err := d.ask("profile", filepath.Join(b.profiles,
-				fmt.Sprintf("scaleout-%d-%d.prof", s.daemons, n)), nil); err != nil {
+				fmt.Sprintf("daemons-%d-%d.prof", s.daemons, n)), nil); err != nil {
 				return err
 			}
 		}
