@@ -100,6 +100,7 @@ func (r *report) ended(e event, key [2]string) {
 	if e.Test == "" { // the package
 		if e.Action == "fail" {
 			r.broken = true
+			r.unended(e.Package)
 			io.WriteString(r.out, said)
 			return
 		}
@@ -117,6 +118,26 @@ func (r *report) ended(e event, key [2]string) {
 		io.WriteString(r.out, said)
 	case "skip":
 		r.skipped[reason(said)] = append(r.skipped[reason(said)], e.Package+"."+e.Test)
+	}
+}
+
+// unended prints what the tests of a package have said that had begun when its process ended: after a
+// panic or a timeout no event tells of their ends.
+func (r *report) unended(of string) {
+	for _, key := range slices.SortedFunc(maps.Keys(r.said), func(a, b [2]string) int {
+		return strings.Compare(b[1], a[1]) // subtests first, as go test has it
+	}) {
+		if key[0] != of || key[1] == "" {
+			continue
+		}
+		said := r.said[key].String()
+		delete(r.said, key)
+		if strings.HasSuffix(said, "=== PAUSE "+key[1]+"\n") {
+			continue // it waited for its turn
+		}
+		r.ran++
+		r.failed++
+		fmt.Fprintf(r.out, "%s--- FAIL: %s (it did not end)\n", said, key[1])
 	}
 }
 

@@ -26,6 +26,20 @@ const failure = `{"Action":"run","Package":"b","Test":"TestBad"}
 {"Action":"fail","Package":"b"}
 `
 
+// crash is a package whose process ends while tests run: go test -json says nothing of their ends.
+const crash = `{"Action":"run","Package":"c","Test":"TestWaits"}
+{"Action":"output","Package":"c","Test":"TestWaits","Output":"=== RUN   TestWaits\n"}
+{"Action":"output","Package":"c","Test":"TestWaits","Output":"=== PAUSE TestWaits\n"}
+{"Action":"pause","Package":"c","Test":"TestWaits"}
+{"Action":"run","Package":"c","Test":"TestDies"}
+{"Action":"output","Package":"c","Test":"TestDies","Output":"=== RUN   TestDies\n"}
+{"Action":"run","Package":"c","Test":"TestDies/sub"}
+{"Action":"output","Package":"c","Test":"TestDies/sub","Output":"=== RUN   TestDies/sub\n"}
+{"Action":"output","Package":"c","Test":"TestDies/sub","Output":"panic: of a goroutine\n"}
+{"Action":"output","Package":"c","Output":"FAIL\tc\t0.1s\n"}
+{"Action":"fail","Package":"c"}
+`
+
 func TestRun(t *testing.T) {
 	for _, c := range []struct {
 		name, in       string
@@ -37,6 +51,10 @@ func TestRun(t *testing.T) {
 			"2 tests, 0 failed, 1 skipped"}, wantNone: []string{"chatter", "=== RUN"}},
 		{name: "failed", in: events + failure, status: 1,
 			want: []string{"y_test.go:9: wrong\n", "FAIL\tb\t0.1s\n", "3 tests, 1 failed"}},
+		{name: "crashed", in: events + crash, status: 1,
+			want: []string{"panic: of a goroutine\n--- FAIL: TestDies/sub (it did not end)\n",
+				"--- FAIL: TestDies (it did not end)\nFAIL\tc\t0.1s\n", "4 tests, 2 failed"},
+			wantNone: []string{"TestWaits"}},
 		{name: "nothing ran", in: "", status: 1},
 		{name: "build failed",
 			in: events + `{"ImportPath":"c","Action":"build-output","Output":"c.go:1: syntax\n"}` + "\n" +
