@@ -170,6 +170,46 @@ func (r *budgetRig) ready(consumer queuesched.Consumer) map[string]bool {
 	return ready
 }
 
+// TestBudgetToldDuringGap: of a domain's budget and the gap of a host, the one that ends last is told.
+// A block is told in any case: the budget binds only as long as others have something due.
+func TestBudgetToldDuringGap(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		gap, blocked int64 // the latter: until when
+		at           int64
+		reason       queuesched.Reason
+	}{
+		{"no gap", 0, 0, 250_000, queuesched.OverBudget},
+		{"a short gap", 20_000, 0, 250_000, queuesched.OverBudget},
+		{"a long gap", 200_000, 0, 300_000, queuesched.SlotGap},
+		{"a block", 20_000, 200_000, 200_000, queuesched.HostBlocked},
+	} {
+		d := queuesched.New(func() {})
+		d.SetBudget(10)
+		d.SetSlotGap(c.gap)
+		var ids []uint32
+		for i := range 6 {
+			key := fmt.Appendf(nil, "d%d.example", i)
+			id := d.Open(nil, key, key, 0)
+			d.Count(id, queuesched.Scheduled)
+			d.SetDue(id, 0, 0)
+			ids = append(ids, id)
+		}
+		d.CountOut(ids[0], nil, queuesched.RemoteConsumer, 10, 0)
+		for _, id := range ids[1:] {
+			d.CountOut(id, nil, queuesched.RemoteConsumer, 4, 100_000)
+		}
+		d.CountBack(ids[0], nil, queuesched.RemoteConsumer, 100_000)
+		block := queuesched.Settings{Blocked: &c.blocked}
+		if c.blocked > 0 && !d.SetHostOverride([]byte("d0.example"), block, 100_000) {
+			t.Fatal("the host is not blocked")
+		}
+		if at, reason := d.NotBefore(ids[0], queuesched.SlotConsumer, 100_000); at != c.at || reason != c.reason {
+			t.Errorf("%s: not before %d by %d; want %d by %d", c.name, at, reason, c.at, c.reason)
+		}
+	}
+}
+
 // TestPaceOutlivesARestart: the moment of a domain's next round goes by the pace since it overran,
 // also in a scheduler that was told of that by an earlier one.
 func TestPaceOutlivesARestart(t *testing.T) {

@@ -36,7 +36,8 @@ const (
 
 // NotBefore returns when a queue may be served to a consumer, as far as the queue and the host that
 // its key names go, and the reason why not before. Never says that some event has to come first. A
-// queue whose domain is over its budget may be served before if no other may.
+// queue whose domain is over its budget may be served before if no other may. For the slots the budget
+// is the reason, too, where a gap or a delay ends before it; for clients the levels that pace them are.
 func (d *Scheduler) NotBefore(id uint32, consumer Consumer, now int64) (at int64, reason Reason) {
 	at, reason = d.notBefore(d.queues.At(id), consumer, now, false)
 	if at <= now && consumer == FrontierConsumer {
@@ -45,15 +46,16 @@ func (d *Scheduler) NotBefore(id uint32, consumer Consumer, now int64) (at int64
 	if reason == PassedOver && d.queues.At(id).flags&resting != 0 {
 		reason = OverBudget
 	}
-	if at <= now && reason == Open || reason == PassedOver {
-		if b := d.BudgetOf(id, now); b.Left > 0 {
+	if b := d.BudgetOf(id, now); b.Left > 0 && at != Never {
+		switch {
+		case at <= now && reason == Open, reason == PassedOver:
 			return max(at, b.Next), OverBudget
+		case consumer == SlotConsumer && reason != HostBlocked && reason != QueueBlocked && b.Next > at:
+			return b.Next, OverBudget
 		}
 	}
-	if at <= now && reason == Open {
-		if consumer == SlotConsumer && d.enoughOf(id) {
-			return Never, EnoughOfDomain
-		}
+	if at <= now && reason == Open && consumer == SlotConsumer && d.enoughOf(id) {
+		return Never, EnoughOfDomain
 	}
 	return at, reason
 }
