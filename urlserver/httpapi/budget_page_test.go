@@ -55,7 +55,7 @@ func newBudgetRig(t *testing.T, host string) *rig {
 	if err := r.store.Outcomes(t.Context(), &ended); err != nil {
 		t.Fatal(err)
 	}
-	r.waitsFor(host, docindex.WaitOverBudget) // when its gap has passed
+	r.waitsFor(string(docindex.HostOf([]byte(urls[0]))), docindex.WaitOverBudget) // when its gap has passed
 	return r
 }
 
@@ -106,6 +106,20 @@ func TestHostsInTheIndex(t *testing.T) {
 	r.into(&list, "GET", "/api/hosts?text=127.0.8.1", "")
 	if len(list.Hosts) != 1 || list.Hosts[0].Waiting != 1 || list.Hosts[0].Budget != "" {
 		t.Errorf("a host within its budget: %+v", list)
+	}
+}
+
+// An IPv6 address in brackets, as in a URL, is found as without them.
+func TestHostsInBrackets(t *testing.T) {
+	r := newBudgetRig(t, "[2001:db8::1]")
+	for text, matched := range map[string]int{
+		"[2001:db8::1]": 1, "2001:db8::1": 1, "[2001:DB8::1]": 1, "[2001:db8:": 0, "[2001:db8::2]": 0, "[127.0.9": 1,
+	} {
+		var list hostList
+		r.into(&list, "GET", "/api/hosts?text="+text, "")
+		if list.Matched != matched || len(list.Hosts) != matched {
+			t.Errorf("%s: %+v; want %d", text, list, matched)
+		}
 	}
 }
 

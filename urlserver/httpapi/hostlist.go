@@ -92,6 +92,7 @@ func parseHostQuery(raw string) (q hostQuery, err error) {
 	}
 	q.text, q.only = strings.ToLower(query.Get("text")), query.Get("only")
 	q.sort = cmp.Or(query.Get("sort"), "waiting")
+	q.text = strings.TrimSuffix(strings.TrimPrefix(q.text, "["), "]") // of an IPv6 address, which is known without
 	if len(q.text) > maxHostText {
 		return q, badRequestf("text has %d bytes; at most %d are looked for", len(q.text), maxHostText)
 	}
