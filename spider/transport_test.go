@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"urlserver/internal/testkit/ports"
 	"urlserver/protocol"
 )
 
@@ -252,12 +253,7 @@ func isEnded(err error, outcome string) bool {
 
 // A request to a daemon that is not there says so when its context ends.
 func TestTransportWithoutDaemon(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Close()
-	tr := &Transport{Daemon: l.Addr().String()}
+	tr := &Transport{Daemon: fmt.Sprintf("127.0.0.1:%d", ports.Free(t, 1))}
 	defer tr.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()

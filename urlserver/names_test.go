@@ -13,6 +13,7 @@ import (
 
 	"urlserver/configs"
 	"urlserver/docindex"
+	"urlserver/internal/testkit/ports"
 )
 
 // nameServer answers names below good.test with an address, names below none.test with NXDOMAIN,
@@ -126,12 +127,7 @@ func TestBrokenZone(t *testing.T) {
 
 // TestStartBeforeDNS starts a daemon before its name server listens.
 func TestStartBeforeDNS(t *testing.T) {
-	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := conn.LocalAddr().String()
-	conn.Close()
+	addr := fmt.Sprintf("127.0.0.1:%d", ports.Free(t, 1)) // no socket that asks gets this port
 	r := newRig(t, func(c *configs.Config) {
 		c.Resolver.Servers, c.Resolver.GiveUp = []string{addr}, time.Second
 		c.DocIndex.Batch, c.QueueCount = 5, 16

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/miekg/dns"
+
+	"urlserver/internal/testkit/ports"
 )
 
 const soa = "example. 900 IN SOA ns.example. hostmaster.example. 1 7200 3600 86400 300"
@@ -391,12 +393,7 @@ func TestOutage(t *testing.T) {
 
 // TestClosedPort: nothing listens any longer where a server was.
 func TestClosedPort(t *testing.T) {
-	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := conn.LocalAddr().String()
-	conn.Close()
+	addr := fmt.Sprintf("127.0.0.1:%d", ports.Free(t, 1)) // no socket that asks gets this port
 	cfg := patient()
 	cfg.Servers = []string{addr}
 	r := start(t, cfg)

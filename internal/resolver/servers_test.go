@@ -2,12 +2,14 @@ package resolver
 
 import (
 	"errors"
-	"net"
+	"fmt"
 	"net/netip"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"urlserver/internal/testkit/ports"
 )
 
 // orderText returns the order of the servers, named by port.
@@ -109,12 +111,7 @@ func TestDeadServer(t *testing.T) {
 			return serve(t, func(q *request) { dead.Add(1) }).addr
 		}},
 		{name: "nobody there", bad: func(t *testing.T) string {
-			conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer conn.Close()
-			return conn.LocalAddr().String()
+			return fmt.Sprintf("127.0.0.1:%d", ports.Free(t, 1))
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
