@@ -47,13 +47,13 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 
 // Unmarshal implements [encoding.CodecV2].
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
+	if in, ok := v.(*incoming); ok {
+		return in.read(data)
+	}
 	m, ok := v.(fast)
 	if !ok {
 		return c.others.Unmarshal(data, v)
 	}
 	m.Reset()
-	if in, ok := v.(*incoming); ok {
-		return m.UnmarshalVTUnsafe(in.keep(data))
-	}
 	return m.UnmarshalVTUnsafe(data.Materialize())
 }

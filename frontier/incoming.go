@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	pb "urlserver/api/urlfrontier"
 )
@@ -15,19 +16,47 @@ const maxKept = 4 << 10
 // used again: all of it is valid until the stream receives the next item.
 type incoming struct {
 	pb.URLItem
-	item  pb.URLItem_Discovered
-	found pb.DiscoveredURLItem
-	info  pb.URLInfo
-	text  []byte // of messages of up to maxKept bytes
+	discovered pb.URLItem_Discovered
+	known      pb.URLItem_Known
+	found      pb.DiscoveredURLItem
+	reported   pb.KnownURLItem
+	info       pb.URLInfo
+	text       []byte // of messages of up to maxKept bytes
 }
 
-// Reset empties the item, so that a message can be read into it. Without a message it is a discovered
-// URL of no bytes, which is as malformed as an item that is neither discovered nor known.
-func (in *incoming) Reset() {
+// read reads a message into the item. Without a discovered and a known URL in it, it is a discovered
+// URL of no bytes, which is as malformed.
+func (in *incoming) read(message mem.BufferSlice) error {
+	text := in.keep(message)
 	in.info = pb.URLInfo{}
-	in.found = pb.DiscoveredURLItem{Info: &in.info}
-	in.item.Discovered = &in.found
-	in.URLItem = pb.URLItem{Item: &in.item}
+	if isKnown(text) {
+		in.reported = pb.KnownURLItem{Info: &in.info}
+		in.known.Known = &in.reported
+		in.URLItem = pb.URLItem{Item: &in.known}
+	} else {
+		in.found = pb.DiscoveredURLItem{Info: &in.info}
+		in.discovered.Discovered = &in.found
+		in.URLItem = pb.URLItem{Item: &in.discovered}
+	}
+	return in.UnmarshalVTUnsafe(text)
+}
+
+// knownField is the number of URLItem's field for a known URL.
+const knownField = 2
+
+// isKnown reports whether an encoded URLItem has a known URL.
+func isKnown(message []byte) bool {
+	for len(message) > 0 {
+		field, _, n := protowire.ConsumeField(message)
+		if field == knownField {
+			return true
+		}
+		if n < 0 {
+			return false
+		}
+		message = message[n:]
+	}
+	return false
 }
 
 // keep returns a copy of a message.

@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,24 +94,47 @@ func TestItemsKeepTheirText(t *testing.T) {
 	}
 }
 
-// Receiving a URL and adding it to a batch allocates nothing once the memory for a batch is there.
+// Receiving URLs of either kind and adding them to a batch allocates nothing once the memory for a batch
+// is there.
 func TestReceiveAllocatesNothing(t *testing.T) {
-	message := mem.BufferSlice{mem.SliceBuffer(encoded(t, &pb.URLItem{ID: "17",
-		Item: &pb.URLItem_Discovered{Discovered: &pb.DiscoveredURLItem{
-			Info: &pb.URLInfo{Url: "http://www.example.test/some/page.html", Key: "www.example.test"}}}}))}
+	info := &pb.URLInfo{Url: "http://www.example.test/some/page.html", Key: "www.example.test"}
+	var messages []mem.BufferSlice
+	for _, item := range []*pb.URLItem{
+		{ID: "17", Item: &pb.URLItem_Discovered{Discovered: &pb.DiscoveredURLItem{Info: info}}},
+		{ID: "18", Item: &pb.URLItem_Known{Known: &pb.KnownURLItem{Info: info, RefetchableFromDate: 5}}},
+	} {
+		messages = append(messages, mem.BufferSlice{mem.SliceBuffer(encoded(t, item))})
+	}
 	var in incoming
 	codec, b := newCodec(), new(batch)
 	one := func() {
-		if err := codec.Unmarshal(message, &in); err != nil {
-			t.Fatal(err)
+		for _, message := range messages {
+			if err := codec.Unmarshal(message, &in); err != nil {
+				t.Fatal(err)
+			}
+			b.add(in.ID, read(&in.URLItem))
 		}
-		b.add(in.ID, read(&in.URLItem))
 	}
 	for range maxBatch {
 		one()
 	}
 	b.reset()
 	if n := testing.AllocsPerRun(maxBatch/2, one); n != 0 {
-		t.Errorf("%v allocations a URL; want none", n)
+		t.Errorf("%v allocations for two URLs; want none", n)
+	}
+}
+
+// A message with URLs of both kinds has the later one, as protobuf says.
+func TestLaterKindCounts(t *testing.T) {
+	discovered := encoded(t, &pb.URLItem{Item: &pb.URLItem_Discovered{
+		Discovered: &pb.DiscoveredURLItem{Info: &pb.URLInfo{Url: "http://a.test/found"}}}})
+	known := encoded(t, &pb.URLItem{Item: &pb.URLItem_Known{
+		Known: &pb.KnownURLItem{Info: &pb.URLInfo{Url: "http://a.test/known"}}}})
+	b := new(batch)
+	receiveInto(t, b, slices.Concat(discovered, known), slices.Concat(known, discovered))
+	for i, want := range []string{"http://a.test/known", "http://a.test/found"} {
+		if put, _ := b.puts.At(i); string(put.URL) != want || put.Update != (i == 0) {
+			t.Errorf("message %d: %s, update: %t; want %s", i, put.URL, put.Update, want)
+		}
 	}
 }

@@ -76,6 +76,9 @@ func queueOf(crawl, key, url string) (docindex.Scope, error) {
 // cost noticeable time.
 func view(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }
 
+// text is the inverse of view. The bytes do not change while the text is in use.
+func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
 func tooLong(key string) bool {
 	if len(key) <= maxKey {
 		return false
@@ -171,9 +174,9 @@ func addIdentity(info *pb.URLInfo, p *docindex.Put) {
 	}
 }
 
-// fill writes a document's data into a message.
+// fill writes a document's data into a message, which aliases p.
 func fill(info *pb.URLInfo, p *docindex.Put) {
-	info.Url, info.Key, info.CrawlID = string(p.URL), string(p.Key), shownCrawl(string(p.Crawl))
+	info.Url, info.Key, info.CrawlID = text(p.URL), text(p.Key), shownCrawl(text(p.Crawl))
 	info.Metadata = nil
 	if m := docindex.DecodeMetadata(p.Metadata); m != nil {
 		info.Metadata = make(map[string]*pb.StringList, len(m))
@@ -188,6 +191,7 @@ func fill(info *pb.URLInfo, p *docindex.Put) {
 func known(d *docindex.Document) *pb.URLItem {
 	info := &pb.URLInfo{}
 	fill(info, &d.Put)
+	info.Url, info.Key, info.CrawlID = strings.Clone(info.Url), strings.Clone(info.Key), strings.Clone(info.CrawlID)
 	k := &pb.KnownURLItem{Info: info}
 	created := uint64(d.Created.Unix())
 	switch {
