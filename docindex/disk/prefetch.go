@@ -15,7 +15,7 @@ type prefetched struct {
 	name   name   // set if there is a queue
 	row    []byte // of the document; nil: there is none
 	looked bool   // row is known
-	stays  bool   // the put changes nothing; see documents.stays
+	stays  bool   // the put changes nothing: its URL is known, see documents.isPlain
 }
 
 // prefetch finds the queues of URLs that are to be stored, but for those that findUnique finds, and
@@ -56,6 +56,11 @@ func (x *documents) prefetch(p *docindex.Puts, from, to int) (err error) {
 		if a.row, err = x.txn.row(&a.name); err != nil {
 			return err
 		}
+		if a.row != nil {
+			x.known.add(&a.name)
+			put, _ := p.At(from + int(i))
+			a.stays = x.isPlain(a.queue, &put)
+		}
 	}
 	return nil
 }
@@ -64,7 +69,7 @@ func (x *documents) prefetch(p *docindex.Puts, from, to int) (err error) {
 func (x *documents) willRead(i uint32, p *docindex.Put) {
 	a := &x.txn.prefetched[i]
 	a.name = x.namer.nameOf(x.queues.at(a.queue).no, docindex.IdentityOf(p), p.URL)
-	a.stays = x.stays(a, p)
+	a.stays = x.known.has(&a.name) && x.isPlain(a.queue, p)
 	if !a.stays && x.transits.of(&a.name) == 0 {
 		x.txn.order = append(x.txn.order, i)
 	}
@@ -124,9 +129,6 @@ func (x *documents) looked(a *prefetched) (*doc, error) {
 	}
 	if d, ok := x.cached(&a.name); ok {
 		return d, nil
-	}
-	if a.row != nil {
-		x.known.add(&a.name)
 	}
 	return x.decode(&a.name, a.row)
 }

@@ -159,6 +159,7 @@ func (s *Store) openLocked(a *prefetched, p *docindex.Put, host []byte, now int6
 
 // insertLocked adds a new document.
 func (s *Store) insertLocked(queue uint32, n *name, p *docindex.Put, host []byte, now int64) error {
+	s.docs.known.add(n) // nobody reads it if the commit fails
 	d := doc{created: embedded.CreatedAt(p.Created, now)}
 	owner := docindex.OwnerOf(p.Metadata)
 	if len(p.Unique) > 0 {
