@@ -10,7 +10,7 @@ DOCS = postgresql-doc-15 sqlite3-doc apache2-doc python-django-doc
 # One way to build for all targets: without C the index on disk takes a third less memory. The race detector wants C.
 export CGO_ENABLED = 0
 
-.PHONY: help scale run play test test-quick check static race one-by-one house tikv generate bench fuzz sim crash chaos crawl corpus examples clients siege dist dist-test deploy-test versus
+.PHONY: help scale run play test check static race one-by-one house tikv generate bench fuzz sim crash chaos crawl corpus examples clients siege dist dist-test deploy-test versus
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -36,10 +36,6 @@ LONG = ./docindex/redis ./docindex/disk ./cmd/urlserver ./urlserver/httpapi ./ur
 test: ## all tests; ends with those that were skipped, and what they want installed
 	@echo "Building and testing; the first time this takes ten to twenty minutes." >&2
 	@go test -json $(SIDE_BY_SIDE) -timeout 40m $(LONG) ./... | $(REPORT)
-
-test-quick: ## the tests without those that take long
-	@echo "Building and testing; the first time compiling takes some minutes." >&2
-	@go test -json -short -p 6 -parallel 10 -timeout 20m $(LONG) ./... | $(REPORT) # without the long ones most wait
 
 # These start no goroutine (layers_test.go sees to most of them): the race detector has nothing to find there.
 SERIAL = hostslots|leftover|urlserver/engine|internal/scope|internal/sim|docindex/internal/queuesched|internal/container/[a-z0-9]+|api/urlfrontier|api/reservation
