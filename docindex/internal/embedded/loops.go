@@ -3,6 +3,7 @@ package embedded
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"urlserver/docindex"
@@ -139,7 +140,7 @@ func SettingsOf(s *docindex.Setting) (to queuesched.Settings, err error) {
 type Serving struct {
 	Request docindex.Request
 	Cursor  queuesched.Cursor
-	Out     docindex.Served // the portion
+	Out     docindex.Served // the portion; Serve gives it memory
 	Until   int64           // when its leases end, ms
 
 	given  []given // by URL of Out, if addresses count
@@ -194,11 +195,21 @@ func (b *Base) PortionDoneLocked(v *Serving, more bool) {
 	}
 }
 
+// portions has portions whose memory is used again. New memory grows to the size of a portion in steps,
+// which take four times its bytes.
+var portions = sync.Pool{New: func() any { return new(docindex.Served) }}
+
 // Serve is [docindex.Frontier.Serve] after BeginServing. portion fills v.Out, calls
-// PortionDoneLocked, and returns after what is in v.Out is durable.
+// PortionDoneLocked, and returns after what is in v.Out is durable. give must not keep the portion.
 func (b *Base) Serve(
 	ctx context.Context, v *Serving, portion func() (more bool, err error), give func(*docindex.Served) error,
 ) error {
+	memory := portions.Get().(*docindex.Served)
+	v.Out = *memory
+	defer func() {
+		*memory, v.Out = v.Out, docindex.Served{}
+		portions.Put(memory)
+	}()
 	for more := true; more; {
 		if err := ctx.Err(); err != nil {
 			return err
