@@ -67,7 +67,6 @@ func TestSlowSpiderGetsNoBurst(t *testing.T) {
 	r := newRigOver(t, narrow{l}, Parts{Index: store, Store: store}, func(cfg *configs.Config) {
 		cfg.ReqHostPerSec, cfg.ReqHostConcurrent, cfg.DocIndex.Batch = 1/gap.Seconds(), open, 10*fill
 	})
-	s := r.spider()
 	var urls []string
 	for i := range fill {
 		urls = append(urls, fmt.Sprintf("http://127.0.1.%d/%s", i+1, strings.Repeat("x", 7000)))
@@ -76,6 +75,11 @@ func TestSlowSpiderGetsNoBurst(t *testing.T) {
 		urls = append(urls, fmt.Sprintf("http://127.0.0.1/%d", i))
 	}
 	r.put(urls...)
+	r.await("the slots hold all", func() bool {
+		st, err := r.d.Status(t.Context())
+		return err == nil && st.Slots.Held == fill+docs
+	})
+	s := r.spider() // all that is due is sent at once: a spider that does not read gets nothing more
 	r.await("the spider has its first lines", func() bool {
 		st, err := r.d.Status(t.Context())
 		return err == nil && st.Sent > fill
