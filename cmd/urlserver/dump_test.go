@@ -93,7 +93,7 @@ func TestExportFails(t *testing.T) {
 	command(t, "", "export", "--at", answers(t, `{"end":"0"}`+"\n").URL,
 		filepath.Join(t.TempDir(), "none", "x")).want(t, 1, "", "no such file")
 	command(t, "", "export", "--at", answers(t, `{"end":"0"}`+"\n").URL, os.DevNull).want(t, 0, "",
-		"export: 1 lines written")
+		"export: 1 line written")
 	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
 		t.Errorf("the null device is now %v, %v", info.Mode(), err)
 	}

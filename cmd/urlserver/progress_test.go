@@ -28,6 +28,17 @@ func TestProgressLines(t *testing.T) {
 	}
 }
 
+// README's own put sends one line.
+func TestProgressOfOneLine(t *testing.T) {
+	var out bytes.Buffer
+	p := newProgress(&out, "put", "sent", 10)
+	p.add("-", 1, 10)
+	p.end()
+	if want := "put: 1 line sent\n"; out.String() != want {
+		t.Errorf("%q; want %q", out.String(), want)
+	}
+}
+
 // On a terminal the bar disappears at the end, and the last line stays.
 func TestProgressBar(t *testing.T) {
 	for _, total := range []int64{20, -1} {
