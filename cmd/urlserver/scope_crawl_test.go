@@ -261,7 +261,7 @@ func stopReachesLinks(t *testing.T, index string) {
 				command(t, fmt.Sprintf(`{"url":%q,"appid":"myapp","crawlid":%q,"maxdepth":2}`, seed, c.crawl),
 					"crawl", "submit", "--at", d.at, "-").want(t, 0, `"status":"new"`, "")
 			}
-			awaitCrawl(t, d, c.crawl, func(n crawlCounts) bool { return n.Scheduled+n.InTransit >= 38 })
+			awaitCrawl(t, d, c.crawl, func(n crawlCounts) bool { return n.Scheduled+n.InTransit+n.Completed == 41 })
 			before := len(m.pages("reference"))
 			command(t, "", "crawl", "stop", "--at", d.at, c.crawl).want(t, 0, "", "")
 			if n := crawled(t, d, c.crawl, 41); !n.Stopped && c.crawl == "put" {
