@@ -27,6 +27,7 @@ type coldQueues struct {
 	db    *database
 	txn   *txn
 	sched *queuesched.Scheduler
+	names *knownNames
 
 	evictor   evictor
 	opened    uint64 // the last commit before Open
@@ -311,8 +312,8 @@ const fewQueues = 64 << 10 // bytes
 
 // open prepares for queues that are not in memory.
 func (c *coldQueues) open(now, served int64) error {
-	c.evictor = evictor{sched: c.sched, queues: &c.table.queues,
-		budget: c.db.cfg.Memory / 3 * 2} // the garbage collector takes the rest
+	c.evictor = evictor{sched: c.sched, queues: &c.table.queues, names: c.names,
+		budget: c.db.cfg.Memory / 5 * 3} // the garbage collector takes the rest
 	c.totals = map[uint32]struct{}{}
 	c.openedAt, c.served = now, served
 	c.sched.KeepCold(c)

@@ -3,9 +3,9 @@
 // settings.
 //
 // In memory are the documents in transit and, within a budget, the queues that may be served soon,
-// each with its counts and the place up to which its documents were handed out. All else is on disk,
-// and Open reads neither URLs nor queues. A document that the host slots had when the process ended
-// is due again.
+// each with its counts and the place up to which its documents were handed out. Names of known URLs
+// take what these leave of the budget. All else is on disk, and Open reads neither URLs nor queues. A
+// document that the host slots had when the process ended is due again.
 package disk
 
 import (
@@ -31,15 +31,15 @@ const (
 
 const syncInterval = time.Second
 
-// DefaultMemory is the memory for queues if nothing is said of it, in bytes.
+// DefaultMemory is the memory for queues and names if nothing is said of it, in bytes.
 const DefaultMemory = 512 << 20
 
 // Config is what a Store is opened with.
 type Config struct {
 	Path string // the folder; Open makes it if there is none
 	Sync Sync
-	// Memory is how many bytes the queues in memory may take, with what the garbage collector takes
-	// for them. 0 is DefaultMemory.
+	// Memory is how many bytes the queues and the names of known URLs in memory may take, with what the
+	// garbage collector takes for them. 0 is DefaultMemory.
 	Memory int64
 	Log    zerolog.Logger
 	// Fatal ends the process. The store calls it when it may have lost what it wrote; only opening

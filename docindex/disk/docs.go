@@ -17,7 +17,7 @@ import (
 // txn has written. The store's lock guards it.
 type documents struct {
 	namer docNamer
-	known knownNames
+	known *knownNames
 
 	db       *database
 	txn      *txn

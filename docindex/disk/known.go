@@ -8,56 +8,148 @@ import (
 )
 
 // knownNames remembers names of documents that have a row, so that the put of a known URL need not
-// read it: most links of a page are known. It forgets a name when another one needs its place. The
-// zero value is not ready: use newKnownNames.
+// read it: most links of a page are known. It takes the memory that queues leave free, and forgets a
+// name when another one needs its place. The zero value is not ready: use newKnownNames.
 //
 // It has no more of a name than a mark. Two short names of one queue never have line and mark in
 // common, and neither have the names of a URL in two queues. Two other names have with a probability
 // of 2^-80, as two URLs of one queue have the same name.
-type knownNames [][knownLine]uint64 // marks by lineOf; 0: a free place
+//
+// Its size changes by a line at a time: it is a table with linear hashing (Litwin, VLDB 1980). Line i
+// below split has been split in two, i and i + 1<<level.
+type knownNames struct {
+	chunks [][]nameLine
+	level  uint
+	split  int
+	most   int // lines
+}
 
-// There are 8 MiB of marks. A line takes memory when it is used first.
+// nameLine has marks of names; 0: a free place. It is one line of the processor's cache.
+type nameLine [8]uint64
+
 const (
-	knownLine  = 8 // one line of the processor's cache
-	knownLines = 1 << 17
+	lineBytes  = 64
+	lineBits   = 17 // of a line's number are not in the mark
+	leastLines = 1 << lineBits
+	chunkLines = 1 << 14 // 1 MiB. A line takes memory when it is used first.
+	maxLines   = 1 << 30
+	overSplits = 2 // lines that are split when a line has no free place: 13 bytes a name
 )
 
-func newKnownNames() knownNames { return make(knownNames, knownLines) }
+func newKnownNames() *knownNames {
+	k := &knownNames{level: lineBits, most: leastLines}
+	for len(k.chunks) < leastLines/chunkLines {
+		k.chunks = append(k.chunks, make([]nameLine, chunkLines))
+	}
+	return k
+}
+
+func (k *knownNames) lines() int { return 1<<k.level + k.split }
+
+// bytes returns the memory that it takes beyond the least.
+func (k *knownNames) bytes() int64 { return int64(k.lines()-leastLines) * lineBytes }
+
+// allow sets how much memory it may take beyond the least. It forgets names if it takes more.
+func (k *knownNames) allow(bytes int64) {
+	k.most = leastLines + int(min(max(bytes, 0)/lineBytes, maxLines-leastLines))
+	for k.lines() > k.most {
+		k.mergeLast()
+	}
+}
+
+func (k *knownNames) line(i int) *nameLine { return &k.chunks[i/chunkLines][i%chunkLines] }
 
 // lineOf returns the line and the mark of a name. Names are keyed hashes: nobody can choose them. A
 // name with 0 as mark is never held.
-func (k knownNames) lineOf(n *name) (line *[knownLine]uint64, mark uint64) {
+func (k *knownNames) lineOf(n *name) (line *nameLine, mark uint64) {
 	const odd = 0x9E3779B97F4A7C15 // its multiples spread over all numbers
 	spread := uint64(n.queue) * odd
-	at := uint64(binary.BigEndian.Uint32(n.hash[:])>>15) + spread>>47 // 17 bits of each
+	at := (uint64(binary.BigEndian.Uint32(n.hash[:])>>(32-lineBits)) + spread>>(64-lineBits)) % leastLines
 	mark = binary.BigEndian.Uint64(n.hash[urlLen-8:]) ^ spread
 	if !n.isShort() {
 		mark ^= binary.BigEndian.Uint64(n.hash[hashLen-8:]) * odd
 	}
-	return &k[at%knownLines], mark
+	at |= mark << lineBits
+	i := at & (1<<k.level - 1)
+	if i < uint64(k.split) {
+		i = at & (2<<k.level - 1)
+	}
+	return k.line(int(i)), mark
 }
 
-func (k knownNames) has(n *name) bool {
+func (k *knownNames) has(n *name) bool {
 	line, mark := k.lineOf(n)
 	return mark != 0 && slices.Contains(line[:], mark)
 }
 
-func (k knownNames) add(n *name) {
+func (k *knownNames) add(n *name) {
 	line, mark := k.lineOf(n)
 	if slices.Contains(line[:], mark) {
 		return
 	}
-	at := slices.Index(line[:], 0)
-	if at < 0 {
-		at = int(mark % knownLine)
+	if slices.Contains(line[:], 0) {
+		line.add(mark)
+		return
 	}
-	line[at] = mark
+	for range overSplits {
+		if k.lines() < k.most {
+			k.splitNext()
+		}
+	}
+	line, _ = k.lineOf(n)
+	line.add(mark)
 }
 
-func (k knownNames) remove(n *name) {
+// add adds a mark, in the place of another one if none is free.
+func (l *nameLine) add(mark uint64) {
+	at := slices.Index(l[:], 0)
+	if at < 0 {
+		at = int(mark>>32) % len(l)
+	}
+	l[at] = mark
+}
+
+func (k *knownNames) remove(n *name) {
 	line, mark := k.lineOf(n)
 	if at := slices.Index(line[:], mark); at >= 0 {
 		line[at] = 0
+	}
+}
+
+// splitNext adds a line. It has those marks of an older line whose next bit is set.
+func (k *knownNames) splitNext() {
+	if k.lines()%chunkLines == 0 {
+		k.chunks = append(k.chunks, make([]nameLine, chunkLines))
+	}
+	from, to := k.line(k.split), k.line(k.lines())
+	for i, mark := range from {
+		if mark>>(k.level-lineBits)&1 != 0 {
+			from[i], to[i] = 0, mark
+		}
+	}
+	if k.split++; k.split == 1<<k.level {
+		k.level, k.split = k.level+1, 0
+	}
+}
+
+// mergeLast is the reverse of splitNext. It forgets the marks that have no place.
+func (k *knownNames) mergeLast() {
+	if k.split == 0 {
+		k.level--
+		k.split = 1 << k.level
+	}
+	k.split--
+	from, to := k.line(k.lines()), k.line(k.split)
+	for i, mark := range from {
+		if from[i] = 0; mark != 0 {
+			if free := slices.Index(to[:], 0); free >= 0 {
+				to[free] = mark
+			}
+		}
+	}
+	if k.lines()%chunkLines == 0 {
+		k.chunks[len(k.chunks)-1] = nil
+		k.chunks = k.chunks[:len(k.chunks)-1]
 	}
 }
 

@@ -1,6 +1,8 @@
 package disk
 
 import (
+	"encoding/binary"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/rs/zerolog"
@@ -16,7 +18,7 @@ func TestKnownNames(t *testing.T) {
 	tagged.hash[urlLen] = 1
 	longer.hash[hashLen-1] = 1
 	names := []name{a, tagged, longer}
-	for i := range byte(knownLine - 3) {
+	for i := range byte(len(nameLine{}) - 3) {
 		b := a
 		b.hash[urlLen-1] += 1 + i
 		names = append(names, b)
@@ -54,9 +56,9 @@ func TestKnownNames(t *testing.T) {
 			known++
 		}
 	}
-	if !k.has(&more) || known != knownLine-1 {
+	if !k.has(&more) || known != len(names)-1 {
 		t.Errorf("one more than a line has places: known %v, and %d others; want true, %d", k.has(&more), known,
-			knownLine-1)
+			len(names)-1)
 	}
 }
 
@@ -116,8 +118,111 @@ func TestNewURLIsKnown(t *testing.T) {
 	knows("http://a.test/2", false)
 	put("http://a.test/2", docindex.New)
 	put("http://a.test/1", docindex.Same)
-	clear(s.docs.known)
+	*s.docs.known = *newKnownNames()
 	put("http://a.test/1", docindex.Same)
 	knows("http://a.test/1", true)
 	knows("http://a.test/2", false)
+}
+
+// madeName returns the name of document i of a queue.
+func madeName(queue uint32, i uint64) *name {
+	n := name{queue: queue}
+	binary.BigEndian.PutUint64(n.hash[:], i*0x9E3779B97F4A7C15)
+	binary.BigEndian.PutUint16(n.hash[8:], uint16(i*0xA5A5+uint64(queue)))
+	return &n
+}
+
+// TestKnownNamesGrow: with room for them, nearly all names are remembered, in 16 bytes each. With less
+// room some are forgotten, and their memory is released.
+func TestKnownNamesGrow(t *testing.T) {
+	const names = 2_000_000
+	k := newKnownNames()
+	count := func() (known int) {
+		for i := range uint64(names) {
+			if k.has(madeName(uint32(i%1000), i)) {
+				known++
+			}
+		}
+		return known
+	}
+	k.allow(1 << 30)
+	for i := range uint64(names) {
+		k.add(madeName(uint32(i%1000), i))
+	}
+	if known, bytes := count(), k.bytes(); known < names*85/100 || bytes > names*16 {
+		t.Errorf("of %d names %d are known, and take %d bytes more", names, known, bytes)
+	}
+	for _, bytes := range []int64{12 << 20, 5 << 20, 0} {
+		before := count()
+		k.allow(bytes)
+		places := k.lines() * len(nameLine{})
+		if known := count(); k.bytes() > bytes || known > before || known < min(before, places)*6/10 {
+			t.Errorf("with %d bytes: %d names known in %d bytes, of %d", bytes, known, k.bytes(), before)
+		}
+		if n := (k.lines() + chunkLines - 1) / chunkLines; len(k.chunks) != n {
+			t.Errorf("with %d bytes: %d chunks of memory; want %d", bytes, len(k.chunks), n)
+		}
+	}
+}
+
+// TestKnownNamesNeverWrong adds, removes and looks for names while the memory changes. A name is known
+// only if it was added and not removed since.
+func TestKnownNamesNeverWrong(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	k, added := newKnownNames(), map[uint64]bool{}
+	hits := 0
+	for range 3_000_000 {
+		i := r.Uint64N(1_500_000)
+		n := madeName(uint32(i%7), i)
+		if k.has(n) {
+			hits++
+			if !added[i] {
+				t.Fatalf("name %d is known", i)
+			}
+		}
+		switch r.IntN(8) {
+		case 0:
+			k.remove(n)
+			delete(added, i)
+		case 1:
+			if i < 300 {
+				k.allow(int64(r.IntN(16 << 20)))
+			}
+		default:
+			k.add(n)
+			added[i] = true
+		}
+	}
+	if hits < 500_000 {
+		t.Errorf("%d names were known; want more", hits)
+	}
+}
+
+// TestNamesGiveWay: names take what queues leave of the memory, and give it back when queues need it.
+func TestNamesGiveWay(t *testing.T) {
+	s, err := Open(Config{Path: t.TempDir(), Sync: None, Memory: 12 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	putFresh(t, s, 0, 1)
+	s.base.Mu.Lock()
+	for i := range uint64(2_000_000) {
+		s.docs.known.add(madeName(1, i))
+	}
+	s.base.Mu.Unlock()
+	e := &s.queues.cold.evictor
+	all := s.docs.known.bytes()
+	if all < e.budget*7/8 || all > e.budget {
+		t.Errorf("names take %d bytes of the %d that are for queues and names", all, e.budget)
+	}
+	for i := 1; i < 10_001; i += 1000 {
+		putFresh(t, s, i, i+1000)
+	}
+	s.base.Mu.Lock()
+	defer s.base.Mu.Unlock()
+	if names := s.docs.known.bytes(); e.sched.InMemory() < 8000 || names > all/2 || e.used()+names > e.budget+1<<20 {
+		t.Errorf("%d queues are in memory, with %d bytes; names take %d of %d bytes",
+			e.sched.InMemory(), e.used(), names, e.budget)
+	}
 }

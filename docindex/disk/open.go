@@ -79,7 +79,8 @@ func newStore(cfg Config) *Store {
 		db: &s.db, txn: &s.txn, queues: &s.queues, crawls: &s.crawls, transits: &s.transits}
 	s.queues = queueTable{journal: journal{most: maxJournal},
 		db: &s.db, txn: &s.txn, sched: s.base.Sched, namer: &s.docs.namer, now: s.base.Now}
-	s.queues.cold = coldQueues{table: &s.queues, db: &s.db, txn: &s.txn, sched: s.base.Sched}
+	s.queues.cold = coldQueues{table: &s.queues, db: &s.db, txn: &s.txn, sched: s.base.Sched,
+		names: s.docs.known}
 	s.crawls.txn, s.crawls.queues, s.crawls.clearing.docs = &s.txn, &s.queues, &s.docs
 	s.notes.db = &s.db
 	return s
