@@ -92,7 +92,9 @@ func parseHostQuery(raw string) (q hostQuery, err error) {
 	}
 	q.text, q.only = strings.ToLower(query.Get("text")), query.Get("only")
 	q.sort = cmp.Or(query.Get("sort"), "waiting")
-	q.text = strings.TrimSuffix(strings.TrimPrefix(q.text, "["), "]") // of an IPv6 address, which is known without
+	if address, ok := strings.CutPrefix(q.text, "["); ok && address != "" && address != "]" {
+		q.text = strings.TrimSuffix(address, "]") // an IPv6 address, which is known without brackets
+	}
 	if len(q.text) > maxHostText {
 		return q, badRequestf("text has %d bytes; at most %d are looked for", len(q.text), maxHostText)
 	}

@@ -174,15 +174,21 @@ func (r *budgetRig) ready(consumer queuesched.Consumer) map[string]bool {
 // A block is told in any case: the budget binds only as long as others have something due.
 func TestBudgetToldDuringGap(t *testing.T) {
 	for _, c := range []struct {
-		name         string
-		gap, blocked int64 // the latter: until when
-		at           int64
-		reason       queuesched.Reason
+		name              string
+		gap, blocked, due int64  // blocked: until when
+		pages             uint32 // that each other domain has had
+		done              bool   // the others have no more
+		at                int64
+		reason            queuesched.Reason
 	}{
-		{"no gap", 0, 0, 250_000, queuesched.OverBudget},
-		{"a short gap", 20_000, 0, 250_000, queuesched.OverBudget},
-		{"a long gap", 200_000, 0, 300_000, queuesched.SlotGap},
-		{"a block", 20_000, 200_000, 200_000, queuesched.HostBlocked},
+		{"no gap", 0, 0, 0, 4, false, 250_000, queuesched.OverBudget},
+		{"a short gap", 20_000, 0, 0, 4, false, 250_000, queuesched.OverBudget},
+		{"a short gap, and others have had nothing", 20_000, 0, 0, 0, false, 120_000, queuesched.SlotGap},
+		{"a short gap, and others have nothing left", 20_000, 0, 0, 4, true, 120_000, queuesched.SlotGap},
+		{"a long gap", 200_000, 0, 0, 4, false, 300_000, queuesched.SlotGap},
+		{"a block", 20_000, 200_000, 0, 4, false, 200_000, queuesched.HostBlocked},
+		{"due later", 0, 0, 200_000, 4, false, 200_000, queuesched.NotYetDue},
+		{"due later, and others have had nothing", 0, 0, 200_000, 0, false, 200_000, queuesched.NotYetDue},
 	} {
 		d := queuesched.New(func() {})
 		d.SetBudget(10)
@@ -197,9 +203,16 @@ func TestBudgetToldDuringGap(t *testing.T) {
 		}
 		d.CountOut(ids[0], nil, queuesched.RemoteConsumer, 10, 0)
 		for _, id := range ids[1:] {
-			d.CountOut(id, nil, queuesched.RemoteConsumer, 4, 100_000)
+			if c.pages > 0 {
+				d.CountOut(id, nil, queuesched.RemoteConsumer, c.pages, 100_000)
+			}
+			if c.done {
+				d.Uncount(id, queuesched.Scheduled)
+				d.SetDue(id, queuesched.Never, 100_000)
+			}
 		}
 		d.CountBack(ids[0], nil, queuesched.RemoteConsumer, 100_000)
+		d.SetDue(ids[0], c.due, 100_000)
 		block := queuesched.Settings{Blocked: &c.blocked}
 		if c.blocked > 0 && !d.SetHostOverride([]byte("d0.example"), block, 100_000) {
 			t.Fatal("the host is not blocked")

@@ -37,7 +37,8 @@ const (
 // NotBefore returns when a queue may be served to a consumer, as far as the queue and the host that
 // its key names go, and the reason why not before. Never says that some event has to come first. A
 // queue whose domain is over its budget may be served before if no other may. For the slots the budget
-// is the reason, too, where a gap or a delay ends before it; for clients the levels that pace them are.
+// is the reason, too, where a gap or a delay ends before it and other domains of the crawl have work;
+// for clients the levels that pace them are.
 func (d *Scheduler) NotBefore(id uint32, consumer Consumer, now int64) (at int64, reason Reason) {
 	at, reason = d.notBefore(d.queues.At(id), consumer, now, false)
 	if at <= now && consumer == FrontierConsumer {
@@ -50,7 +51,8 @@ func (d *Scheduler) NotBefore(id uint32, consumer Consumer, now int64) (at int64
 		switch {
 		case at <= now && reason == Open, reason == PassedOver:
 			return max(at, b.Next), OverBudget
-		case consumer == SlotConsumer && reason != HostBlocked && reason != QueueBlocked && b.Next > at:
+		case consumer == SlotConsumer && reason.isPace() && b.Next > at && b.Next != Never &&
+			d.crawls[d.queues.At(id).crawl].domainsWithWork() > 1:
 			return b.Next, OverBudget
 		}
 	}
@@ -58,6 +60,15 @@ func (d *Scheduler) NotBefore(id uint32, consumer Consumer, now int64) (at int64
 		return Never, EnoughOfDomain
 	}
 	return at, reason
+}
+
+// isPace reports whether a queue waits for a gap or a delay to pass.
+func (r Reason) isPace() bool {
+	switch r {
+	case HostDelayed, HostPaced, HostGapKept, SlotGap, QueueDelayed:
+		return true
+	}
+	return false
 }
 
 // notBefore is the list of all rules about when a queue may be served. The latest time counts; of
