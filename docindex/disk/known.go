@@ -12,8 +12,8 @@ import (
 // name when another one needs its place. The zero value is not ready: use newKnownNames.
 //
 // It has no more of a name than a mark. Two short names of one queue never have line and mark in
-// common, and neither have the names of a URL in two queues. Two other names have with a probability
-// of 2^-80, as two URLs of one queue have the same name.
+// common, and neither have the names of a URL in two queues. Any other two names have with a
+// probability of 2^-80, as any two URLs of one queue have the same name.
 //
 // Its size changes by a line at a time: it is a table with linear hashing (Litwin, VLDB 1980). Line i
 // below split has been split in two, i and i + 1<<level.

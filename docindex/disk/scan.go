@@ -25,6 +25,9 @@ func (s *Store) eachQueue(
 		return err
 	}
 	for next := uint32(1); next != 0; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		var nos []uint32
 		var err error
 		next, err = s.someQueues(scope.Crawl, next, func(no uint32, _ *queueRecord) { nos = append(nos, no) })
