@@ -20,6 +20,16 @@ func rowsOfKind(t *testing.T, s *Store, kind byte) (n int) {
 	return n
 }
 
+// openCold opens a store that keeps no queue in memory without need.
+func openCold(t *testing.T, path string) *Store {
+	t.Helper()
+	s, err := Open(Config{Path: path, Sync: None, Memory: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 // putFresh puts a URL on each of some new hosts, in three crawls.
 func putFresh(t *testing.T, s *Store, from, to int) (hosts []string) {
 	t.Helper()
@@ -80,14 +90,7 @@ func TestFreshAtOnce(t *testing.T) {
 // place of two. Queues come by how long they have waited, whichever rows they have.
 func TestFresh(t *testing.T) {
 	path := t.TempDir()
-	open := func() *Store {
-		s, err := Open(Config{Path: path, Sync: None, Memory: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	}
-	s := open()
+	s := openCold(t, path)
 	all := putFresh(t, s, 0, 300)
 	fresh, rest := rowsOfKind(t, s, freshRow), rowsOfKind(t, s, queueRow)+rowsOfKind(t, s, wakeRow)
 	if fresh != 300 || rest != 0 {
@@ -103,7 +106,7 @@ func TestFresh(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s = open()
+	s = openCold(t, path)
 	for _, id := range ids {
 		if _, err := s.Document(t.Context(), id); err != nil {
 			t.Error(err)
@@ -136,21 +139,14 @@ func TestFresh(t *testing.T) {
 // queues passes what was deleted; the next ones do not pass it again.
 func TestPlaceAfterReopen(t *testing.T) {
 	path := t.TempDir()
-	open := func() *Store {
-		s, err := Open(Config{Path: path, Sync: None, Memory: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	}
-	s := open()
+	s := openCold(t, path)
 	putFresh(t, s, 100, 600) // all in the third crawl
 	fetchHosts(t, s, 500, 1)
 	fetchHosts(t, s, 500, s.base.Now()/1000+3600)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s = open()
+	s = openCold(t, path)
 	t.Cleanup(func() { s.Close() })
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
