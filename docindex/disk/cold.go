@@ -148,6 +148,7 @@ func (c *coldQueues) loadRow(no uint32, q *queueRecord, now int64) (id uint32, e
 	}
 	id = c.sched.Load(crawl, q.key, q.Persisted, one.due, q.wake, now)
 	c.table.add(id, one)
+	c.evictor.fitNames()
 	if q.branches != nil && one.cursor != (place{}) {
 		if !c.table.branches.Read(id, q.branches, placeOfSeq) {
 			return 0, errRow

@@ -10,8 +10,8 @@ import (
 type evictor struct {
 	sched  *queuesched.Scheduler
 	queues *queues
-	names  *knownNames // takes what queues leave of the budget
-	budget int64       // bytes that queues in memory may take
+	names  *knownNames
+	budget int64       // bytes that queues and names in memory may take
 	hand   uint32      // where the search goes on
 	sample []wakePlace // memory of placeToLeave
 }
@@ -25,9 +25,12 @@ func (e *evictor) used() int64 {
 	return e.sched.BytesInUse() + int64(e.sched.InMemory())*queueCost + e.queues.branches.Bytes()
 }
 
-// isOverfull reports whether queues and names in memory take so much more than the budget that a call
-// that writes nothing else evicts some.
-func (e *evictor) isOverfull() bool { return e.used()+e.names.bytes() > e.budget+e.budget/16 }
+// isOverfull reports whether the queues in memory take so much more than the budget that a call that
+// writes nothing else evicts some.
+func (e *evictor) isOverfull() bool { return e.used() > e.budget+e.budget/16 }
+
+// fitNames lets names take what queues leave of the budget.
+func (e *evictor) fitNames() { e.names.allow(e.budget - e.used()) }
 
 // mayLeave returns the place of a queue among those that wait; ok: it may leave memory.
 func (e *evictor) mayLeave(id uint32, now int64) (p wakePlace, ok bool) {
@@ -43,11 +46,11 @@ const (
 )
 
 // choose calls leave with queues that are to leave memory, if those in memory take more than the
-// budget. Names get what they leave free. changed are queues that were just changed. They come first:
+// budget. changed are queues that were just changed. They come first:
 // of many new queues most need not stay, and they are in the processor's cache.
 func (e *evictor) choose(changed []uint32, now int64, leave func(id uint32, at queuesched.Moment)) {
 	used, live := e.used(), int64(e.sched.InMemory())
-	e.names.allow(e.budget - used)
+	e.fitNames()
 	if used <= e.budget || live == 0 {
 		return
 	}

@@ -8,8 +8,8 @@ import (
 )
 
 // knownNames remembers names of documents that have a row, so that the put of a known URL need not
-// read it: most links of a page are known. It takes the memory that queues leave free, and forgets a
-// name when another one needs its place. The zero value is not ready: use newKnownNames.
+// read it: most links of a page are known. It has 8 MiB, and takes the memory that queues leave free,
+// up to 64 GiB. It forgets a name when another one needs its place. The zero value is not ready: use newKnownNames.
 //
 // It has no more of a name than a mark. Two short names of one queue never have line and mark in
 // common, and neither have the names of a URL in two queues. Any other two names have with a
@@ -33,7 +33,7 @@ const (
 	leastLines = 1 << lineBits
 	chunkLines = 1 << 14 // 1 MiB. A line takes memory when it is used first.
 	maxLines   = 1 << 30
-	overSplits = 2 // lines that are split when a line has no free place: 13 bytes a name
+	overSplits = 2 // lines that are split when a line has no free place: nine names in ten are kept, in 14 bytes each
 )
 
 func newKnownNames() *knownNames {
@@ -118,7 +118,7 @@ func (k *knownNames) remove(n *name) {
 
 // splitNext adds a line. It has those marks of an older line whose next bit is set.
 func (k *knownNames) splitNext() {
-	if k.lines()%chunkLines == 0 {
+	if k.lines() == len(k.chunks)*chunkLines {
 		k.chunks = append(k.chunks, make([]nameLine, chunkLines))
 	}
 	from, to := k.line(k.split), k.line(k.lines())
@@ -147,9 +147,9 @@ func (k *knownNames) mergeLast() {
 			}
 		}
 	}
-	if k.lines()%chunkLines == 0 {
-		k.chunks[len(k.chunks)-1] = nil
-		k.chunks = k.chunks[:len(k.chunks)-1]
+	if last := len(k.chunks) - 1; k.lines() <= (last-1)*chunkLines { // one empty chunk is kept for the next split
+		k.chunks[last] = nil
+		k.chunks = k.chunks[:last]
 	}
 }
 

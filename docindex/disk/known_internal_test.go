@@ -132,7 +132,7 @@ func madeName(queue uint32, i uint64) *name {
 	return &n
 }
 
-// TestKnownNamesGrow: with room for them, nearly all names are remembered, in 16 bytes each. With less
+// TestKnownNamesGrow: with room for them, nine in ten names are remembered, in 16 bytes each. With less
 // room some are forgotten, and their memory is released.
 func TestKnownNamesGrow(t *testing.T) {
 	const names = 2_000_000
@@ -159,8 +159,8 @@ func TestKnownNamesGrow(t *testing.T) {
 		if known := count(); k.bytes() > bytes || known > before || known < min(before, places)*6/10 {
 			t.Errorf("with %d bytes: %d names known in %d bytes, of %d", bytes, known, k.bytes(), before)
 		}
-		if n := (k.lines() + chunkLines - 1) / chunkLines; len(k.chunks) != n {
-			t.Errorf("with %d bytes: %d chunks of memory; want %d", bytes, len(k.chunks), n)
+		if n := (k.lines() + chunkLines - 1) / chunkLines; len(k.chunks) > n+1 {
+			t.Errorf("with %d bytes: %d chunks of memory; want at most %d", bytes, len(k.chunks), n+1)
 		}
 	}
 }
@@ -224,5 +224,28 @@ func TestNamesGiveWay(t *testing.T) {
 	if names := s.docs.known.bytes(); e.sched.InMemory() < 8000 || names > all/2 || e.used()+names > e.budget+1<<20 {
 		t.Errorf("%d queues are in memory, with %d bytes; names take %d of %d bytes",
 			e.sched.InMemory(), e.used(), names, e.budget)
+	}
+}
+
+// TestNamesAfterReopen: in a store that was opened again names take what is free as soon as a queue is
+// loaded, though puts of known URLs commit nothing.
+func TestNamesAfterReopen(t *testing.T) {
+	path := t.TempDir()
+	s := openCold(t, path)
+	putFresh(t, s, 0, 1)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(Config{Path: path, Sync: None, Memory: 64 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	putFresh(t, s, 0, 1)
+	s.base.Mu.Lock()
+	defer s.base.Mu.Unlock()
+	e := &s.queues.cold.evictor
+	if most := int64(s.docs.known.most-leastLines) * lineBytes; most < e.budget*7/8 || most > e.budget {
+		t.Errorf("names may take %d bytes of %d", most, e.budget)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Sizes in bytes. Memory does not grow with the number of URLs. Pebble takes the memtables' memory
-// out of the cache, which may be all of cacheSize; a part of the memory for queues is for blocks and
+// Sizes in bytes. Pebble's memory does not grow with the number of URLs. Pebble takes the memtables'
+// memory out of the cache, which may be all of cacheSize; a part of the memory for queues is for blocks and
 // filters.
 const (
 	cacheSize = 24 << 20
