@@ -46,8 +46,8 @@ const (
 )
 
 // choose calls leave with queues that are to leave memory, if those in memory take more than the
-// budget. changed are queues that were just changed. They come first:
-// of many new queues most need not stay, and they are in the processor's cache.
+// budget. changed are queues that were just changed. They come first: of many new queues most need not
+// stay, and they are in the processor's cache.
 func (e *evictor) choose(changed []uint32, now int64, leave func(id uint32, at queuesched.Moment)) {
 	used, live := e.used(), int64(e.sched.InMemory())
 	e.fitNames()

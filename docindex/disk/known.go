@@ -9,7 +9,8 @@ import (
 
 // knownNames remembers names of documents that have a row, so that the put of a known URL need not
 // read it: most links of a page are known. It has 8 MiB, and takes the memory that queues leave free,
-// up to 64 GiB. It forgets a name when another one needs its place. The zero value is not ready: use newKnownNames.
+// up to 64 GiB. It forgets a name when another one needs its place. The zero value is not ready: use
+// newKnownNames.
 //
 // It has no more of a name than a mark. Two short names of one queue never have line and mark in
 // common, and neither have the names of a URL in two queues. Any other two names have with a
@@ -33,7 +34,9 @@ const (
 	leastLines = 1 << lineBits
 	chunkLines = 1 << 14 // 1 MiB. A line takes memory when it is used first.
 	maxLines   = 1 << 30
-	overSplits = 2 // lines that are split when a line has no free place: nine names in ten are kept, in 14 bytes each
+	// overSplits is how many lines are split when a line has no free place. With 2 the table keeps nine
+	// names in ten, in 14 bytes each.
+	overSplits = 2
 )
 
 func newKnownNames() *knownNames {
@@ -46,10 +49,7 @@ func newKnownNames() *knownNames {
 
 func (k *knownNames) lines() int { return 1<<k.level + k.split }
 
-// bytes returns the memory that it takes beyond the least.
-func (k *knownNames) bytes() int64 { return int64(k.lines()-leastLines) * lineBytes }
-
-// allow sets how much memory it may take beyond the least. It forgets names if it takes more.
+// allow sets how much memory the table may take beyond its 8 MiB. If it takes more, it forgets names.
 func (k *knownNames) allow(bytes int64) {
 	k.most = leastLines + int(min(max(bytes, 0)/lineBytes, maxLines-leastLines))
 	for k.lines() > k.most {

@@ -114,6 +114,7 @@ func TestHostsInBrackets(t *testing.T) {
 	r := newBudgetRig(t, "[2001:db8::1]")
 	for text, matched := range map[string]int{
 		"[2001:db8::1]": 1, "2001:db8::1": 1, "[2001:DB8::1]": 1, "[2001:db8:": 0, "[2001:db8::2]": 0, "[127.0.9": 1,
+		"[": 0, "]": 0, "[]": 0,
 	} {
 		var list hostList
 		r.into(&list, "GET", "/api/hosts?text="+text, "")
