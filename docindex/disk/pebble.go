@@ -121,6 +121,9 @@ func (l *logger) background(err error) {
 
 // openDB opens the database. Its errors say what the operator can do.
 func openDB(path string, o *pebble.Options) (*pebble.DB, error) {
+	if err := checkMarker(path); err != nil {
+		return nil, err
+	}
 	if err := checkNewestLog(path); err != nil {
 		return nil, err
 	}

@@ -50,6 +50,26 @@ func checkNewestLog(path string) error {
 		"or give up what was put since that record with: truncate -s %d %s", newest, bad, bad, newest)
 }
 
+// checkMarker returns an error if the folder has logs or tables and no marker, which names the list of
+// tables (MANIFEST). Pebble takes such a folder for a new database, and deletes the tables.
+func checkMarker(path string) error {
+	logs, err := logsIn(path)
+	if err != nil {
+		return err
+	}
+	tables, err := filepath.Glob(filepath.Join(path, "[0-9]*.sst"))
+	if err != nil || len(logs)+len(tables) == 0 {
+		return err
+	}
+	markers, err := filepath.Glob(filepath.Join(path, "marker.manifest.*"))
+	if err != nil || len(markers) > 0 {
+		return err
+	}
+	return fmt.Errorf("%s is damaged: it has %d logs and %d tables, and no file marker.manifest.*, as if "+
+		"not all files had been copied; put back a whole copy, or move it away to begin with an empty index",
+		path, len(logs), len(tables))
+}
+
 // walFile is a log of a database.
 type walFile struct {
 	path   string

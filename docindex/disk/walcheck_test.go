@@ -108,3 +108,46 @@ func TestDamagedLog(t *testing.T) {
 		t.Errorf("a log file with another log's records behind its end: %v; want it to open", err)
 	}
 }
+
+// TestMarkerIsMissing opens a store that was copied without the file that names the list of its
+// tables. Open must fail and leave all files as they are: with the file back, the store is whole.
+func TestMarkerIsMissing(t *testing.T) {
+	const puts = 10
+	for _, closed := range []bool{false, true} {
+		path, _ := crashed(t, puts)
+		if closed { // its URLs are in a table
+			s, err := disk.Open(disk.Config{Path: path})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		markers, err := filepath.Glob(filepath.Join(path, "marker.manifest.*"))
+		if err != nil || len(markers) != 1 {
+			t.Fatal(markers, err)
+		}
+		aside := filepath.Join(t.TempDir(), "marker")
+		if err := os.Rename(markers[0], aside); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := disk.Open(disk.Config{Path: path}); err == nil || !strings.Contains(err.Error(), "put back") {
+			t.Fatalf("closed %v: Open without %s: %v; want an error that says what to do", closed, markers[0], err)
+		}
+		if err := os.Rename(aside, markers[0]); err != nil {
+			t.Fatal(err)
+		}
+		s, err := disk.Open(disk.Config{Path: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := s.Count(t.Context(), nil)
+		if err != nil || n.Scheduled != puts {
+			t.Errorf("closed %v: %d URLs, %v; want %d", closed, n.Scheduled, err, puts)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
