@@ -1,6 +1,7 @@
 package hostslots
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"net/netip"
 	"time"
@@ -34,11 +35,19 @@ func (o Origin) Key() []byte { return o.s.originKey(o.id) }
 // HostOf returns the number of the host of an origin.
 func (s *Slots) HostOf(originID uint32) uint32 { return s.origins.At(originID).host }
 
-// FindHost returns the number of a host; 0: it is not known.
-func (s *Slots) FindHost(name []byte) uint32 { return s.findHost(s.hash(name), name) }
+// FindHost returns the number of a host; 0: it is not known. A final dot makes no difference.
+func (s *Slots) FindHost(name []byte) uint32 {
+	name = trimDot(name)
+	return s.findHost(s.hash(name), name)
+}
 
-// EnsureHost returns the number of a host, which it adds if it is not known.
+// trimDot returns a host name without its final dot: it names the same host.
+func trimDot(name []byte) []byte { return bytes.TrimSuffix(name, []byte(".")) }
+
+// EnsureHost returns the number of a host, which it adds if it is not known. A final dot makes no
+// difference.
 func (s *Slots) EnsureHost(name []byte) uint32 {
+	name = trimDot(name)
 	hash := s.hash(name)
 	if id := s.findHost(hash, name); id != 0 {
 		return id
