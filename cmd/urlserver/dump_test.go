@@ -59,6 +59,21 @@ func TestDump(t *testing.T) {
 	}
 }
 
+// TestImportTellsDropped: a dump has a URL of a crawl that the daemon has stopped. The command counts it
+// as dropped.
+func TestImportTellsDropped(t *testing.T) {
+	d := startDaemon(t, settings(t, ""))
+	request := requests(t, crawlOf("c1", "http://127.0.0.1/a", ""))
+	if got := command(t, "", "crawl", "submit", "--at", d.at, request); got.code != 0 {
+		t.Fatalf("submit: %+v", got)
+	}
+	exported := command(t, "", "export", "--at", d.at, "-").out
+	command(t, "", "crawl", "stop", "c1", "--at", d.at).want(t, 0, `"total_purged":1`, "")
+	others := strings.ReplaceAll(exported, "/a", "/b")
+	command(t, others, "import", "--at", d.at, "-").want(t, 0,
+		`{"new":0,"known":0,"settings":1,"invalid":0,"dropped":1}`, "")
+}
+
 // answers is a server with one answer to all requests.
 func answers(t *testing.T, text string) *httptest.Server {
 	x := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

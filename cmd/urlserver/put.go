@@ -32,7 +32,7 @@ type sums struct {
 	Renumbered int `json:"renumbered,omitempty"` // import only, like Settings
 	Settings   int `json:"settings,omitempty"`
 	Invalid    int `json:"invalid"`
-	OutOfScope int `json:"out_of_scope,omitempty"` // put only, like Dropped and Crawl
+	OutOfScope int `json:"out_of_scope,omitempty"` // put only, like Crawl
 	Dropped    int `json:"dropped,omitempty"`      // since the crawl was stopped
 
 	Crawl string `json:"crawl,omitempty"` // whose scope was set

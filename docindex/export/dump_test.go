@@ -207,6 +207,31 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// TestReadCountsDropped: a dump has URLs of a crawl that was stopped here, and one of them has a DOC_ID
+// that is taken. The result counts them.
+func TestReadCountsDropped(t *testing.T) {
+	s := memory.New()
+	other := docindex.Puts{}
+	if err := other.Add(docindex.Put{URL: []byte("http://a.test/"), DocID: []byte("1")}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Put(t.Context(), &other); err != nil {
+		t.Fatal(err)
+	}
+	id := docindex.CrawlID{Spider: "link", App: "app", Crawl: "c"}
+	if err := s.StopCrawl(t.Context(), id, docindex.Stopped); err != nil {
+		t.Fatal(err)
+	}
+	const of = `"metadata":{"appid":{"values":["app"]},"spiderid":{"values":["link"]}},"crawlID":"c"}}`
+	text := ""
+	for i := 1; i <= 3; i++ {
+		text += fmt.Sprintf(`{"known":{"info":{"url":"http://b.test/%d",%s,"ID":"%d"}`+"\n", i, of, i)
+	}
+	if res := read(t, s, text); res.Dropped != 3 || res.New+res.Known+res.Renumbered != 0 {
+		t.Errorf("Read = %+v; want that three are dropped", res)
+	}
+}
+
 // plain is a document in a form where nothing and empty are the same.
 func plain(d docindex.Document) string {
 	return fmt.Sprintf("%q %q %d %q %q %q %d %v %v", d.URL, d.DocID, d.Priority, d.Crawl, d.Key, d.Metadata,

@@ -24,7 +24,8 @@ type Result struct {
 	Renumbered int      `json:"renumbered"` // of the new ones: got another DOC_ID, since theirs was taken
 	Settings   int      `json:"settings"`
 	Invalid    int      `json:"invalid"`
-	Errors     []string `json:"errors"` // the first invalid lines
+	Dropped    int      `json:"dropped,omitempty"` // not stored: their crawls were stopped or have expired
+	Errors     []string `json:"errors"`            // the first invalid lines
 }
 
 // Read stores the URLs and settings of a dump. It counts and names invalid lines, and stores the
@@ -118,6 +119,7 @@ func (r *reader) flush(ctx context.Context) error {
 	res, err := r.store.Put(ctx, &r.puts)
 	r.res.New += res.New
 	r.res.Known += res.Known
+	r.res.Dropped += res.Dropped
 	if err == nil {
 		err = r.renumber(ctx, res.Refused)
 	}
@@ -154,6 +156,7 @@ func (r *reader) renumber(ctx context.Context, refused []docindex.Refusal) error
 	r.res.New += res.New
 	r.res.Renumbered += res.New
 	r.res.Known += res.Known
+	r.res.Dropped += res.Dropped
 	for _, one := range res.Refused {
 		r.invalid(number[one.Index], one.Err)
 	}
