@@ -87,8 +87,8 @@ func answers(t *testing.T, text string) *httptest.Server {
 func TestExportFails(t *testing.T) {
 	for _, c := range []struct{ name, answer, want string }{
 		{"nothing", "", "after 0 URLs: the daemon has broken off"},
-		{"no end", `{"known":{}}` + "\n", "after 1 URLs: the daemon has broken off"},
-		{"cut", `{"known":{}}` + "\n" + `{"end":"`, "after 1 URLs: the daemon has broken off"},
+		{"no end", `{"known":{}}` + "\n", "after 1 URL: the daemon has broken off"},
+		{"cut", `{"known":{}}` + "\n" + `{"end":"`, "after 1 URL: the daemon has broken off"},
 		{"fewer than the end says", `{"known":{}}` + "\n" + `{"end":"2"}` + "\n", "no line of a dump"},
 		{"more after the end", `{"end":"0"}` + "\n" + `{"known":{}}` + "\n", "after the end"},
 		{"trouble", `{"error":"disk on fire"}` + "\n", "could not go on: disk on fire"},
@@ -152,7 +152,8 @@ func TestImportRefuses(t *testing.T) {
 	got.want(t, 1, fmt.Sprintf(`{"new":%d,"known":0,"invalid":2}`+"\n", n-2),
 		file+": line 2007: neither a URLItem nor a setting")
 	got.want(t, 1, "", file+": line 4003: longer than 131072 bytes")
-	got.want(t, 1, "", "2 lines of "+file+" were refused")
+	got.want(t, 1, "", file+": 2 lines refused")
+	command(t, "nope\n", "import", "--at", x.URL, "-").want(t, 1, "", "standard input: 1 line refused")
 }
 
 // TestImportTruncated stores the part of a truncated file that can be decompressed.
@@ -174,7 +175,7 @@ func TestImportTruncated(t *testing.T) {
 	got := command(t, "", "import", "--at", x.URL, file)
 	stored := int(indextest.Count(t, x.store, nil).Completed)
 	got.want(t, 1, fmt.Sprintf(`{"new":%d,`, stored),
-		fmt.Sprintf("read %s: unexpected EOF; its %d lines before were sent", file, stored))
+		fmt.Sprintf("read %s: unexpected EOF; sent before: %d lines", file, stored))
 	if stored < n/4 || stored >= n {
 		t.Errorf("%d of %d URLs are stored; want most", stored, n)
 	}

@@ -148,7 +148,7 @@ func (e *exporter) to(ctx context.Context, w io.Writer, name string) error {
 	case cause != nil:
 		err = errInterrupted
 	}
-	return fmt.Errorf("export to %s: after %d URLs: %w", name, e.urls, err)
+	return fmt.Errorf("export to %s: after %s: %w", name, count(e.urls, "URL"), err)
 }
 
 type readerFunc func([]byte) (int, error)

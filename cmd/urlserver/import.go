@@ -41,8 +41,8 @@ func importFile(ctx context.Context, c *client, file string, in io.Reader, out, 
 	p := &putter{client: c, path: "/docindex/dump", errs: errs, progress: bar}
 	err := p.end(out, p.file(ctx, file, in))
 	if err == nil && p.sums.Invalid > 0 {
-		err = fmt.Errorf("%d lines of %s were refused; they may be mended and imported by themselves",
-			p.sums.Invalid, p.name)
+		err = fmt.Errorf("%s: %s refused; mended lines may be imported by themselves",
+			p.name, count(p.sums.Invalid, "line"))
 	}
 	return err
 }

@@ -42,16 +42,16 @@ func (p *progress) add(file string, lines, bytes int) {
 	}
 	if now := time.Now(); !now.Before(p.next) {
 		p.next = now.Add(progressEvery)
-		fmt.Fprintf(p.w, "%s: %s %s, now %s\n", p.name, p.count(), p.what, file)
+		fmt.Fprintf(p.w, "%s: %s %s, now %s\n", p.name, count(p.lines, "line"), p.what, file)
 	}
 }
 
-// count phrases how many lines were read.
-func (p *progress) count() string {
-	if p.lines == 1 {
-		return "1 line"
+// count phrases a number of things, as "1 line" or "2 lines".
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
 	}
-	return fmt.Sprintf("%d lines", p.lines)
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // clear clears the bar for a line of text.
@@ -66,5 +66,5 @@ func (p *progress) end() {
 	if p.bar != nil {
 		_ = p.bar.Finish() // an error of the terminal does not matter
 	}
-	fmt.Fprintf(p.w, "%s: %s %s\n", p.name, p.count(), p.what)
+	fmt.Fprintf(p.w, "%s: %s %s\n", p.name, count(p.lines, "line"), p.what)
 }

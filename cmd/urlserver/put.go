@@ -188,7 +188,7 @@ func (p *putter) read(ctx context.Context, name, file string, r io.Reader) error
 		case io.EOF:
 			return nil
 		default:
-			return fmt.Errorf("read %s: %w; its %d lines before were sent", name, err, p.first-1)
+			return fmt.Errorf("read %s: %w; sent before: %s", name, err, count(p.first-1, "line"))
 		}
 	}
 }
@@ -272,7 +272,7 @@ func (p *putter) tell(errors []string, invalid int) {
 		fmt.Fprintf(p.errs, "%s: %s\n", p.name, clihelp.Harmless(text))
 	}
 	if more := invalid - len(errors); more > 0 {
-		fmt.Fprintf(p.errs, "%s: %d more invalid lines from line %d to %d\n", p.name, more, p.first,
+		fmt.Fprintf(p.errs, "%s: %s from line %d to %d\n", p.name, count(more, "more invalid line"), p.first,
 			p.first+p.lines-1)
 	}
 }

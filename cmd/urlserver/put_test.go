@@ -75,6 +75,8 @@ func TestPutManyInvalid(t *testing.T) {
 	got.want(t, 1, `{"new":0,"known":0,"invalid":15}`, "standard input: line 10: ")
 	got.want(t, 1, "", "standard input: 5 more invalid lines from line 1 to 15\n")
 	got.want(t, 1, "", "nothing was put: no line is valid")
+	command(t, strings.Repeat("nope\n", 11), "put", "--at", x.URL, "-").want(t, 1, "",
+		"standard input: 1 more invalid line from line 1 to 11\n")
 }
 
 func TestPutBytesAreBounded(t *testing.T) {
