@@ -216,7 +216,8 @@ func (c *client) addScope(ctx context.Context, to *shownCrawl) error {
 	return err
 }
 
-// print prints the crawl as a table, one line for each value.
+// print prints the crawl as a table, one line for each value. It leaves out the names of a crawl that
+// belongs to no application.
 func (r *shownCrawl) print(out io.Writer) error {
 	expires := "never"
 	if r.Expires != nil {
@@ -231,7 +232,9 @@ func (r *shownCrawl) print(out io.Writer) error {
 		{"expires", expires}, {"scheduled", r.Scheduled}, {"in slots", r.AtSlots},
 		{"at clients", r.AtClients}, {"completed", r.Done}, {"purged", r.Purged}, {"dropped", r.Dropped},
 	} {
-		fmt.Fprintf(w, "%s\t%v\n", line.name, line.value)
+		if line.value != "" {
+			fmt.Fprintf(w, "%s\t%v\n", line.name, line.value)
+		}
 	}
 	r.printScope(w)
 	return w.Flush()

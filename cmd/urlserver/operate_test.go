@@ -101,7 +101,8 @@ func TestCrawlsOfPut(t *testing.T) {
 		{"--crawl", "testdata"}} { // a folder has that name, too
 		command(t, urls, append([]string{"put", "--at", d.at, "-"}, flags...)...).want(t, 0, `"new":2`, "")
 		command(t, "", "crawl", "list", "--at", d.at).want(t, 0, "SCHEDULED", "")
-		command(t, "", "crawl", "show", flags[1], "--at", d.at).want(t, 0, " running\n", "")
+		command(t, "", "crawl", "show", flags[1], "--at", d.at).want(t, 0,
+			" "+flags[1]+"\nstate ", "") // no line without a value
 		command(t, "", "crawl", "stop", flags[1], "--at", d.at).want(t, 0, `"stopped":true`, "")
 		command(t, "", "crawl", "show", flags[1], "--at", d.at).want(t, 0, " stopped\n", "")
 		command(t, "", "crawl", "list", flags[1], "--at", d.at).want(t, 0, " stopped ", "")
