@@ -2,6 +2,7 @@ package scoped
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,14 +20,16 @@ const (
 
 	settleMost = 5 * time.Second // how long a change waits for the review of its crawl
 
-	longestLook = 60 // seconds between two looks at a crawl that is over and has documents in transit
+	longestLook = 60 // seconds between two looks at documents of a crawl that were in transit
+
+	maxAway = 10_000 // documents that are looked at again once they are no longer in transit
 )
 
 // Run looks at the stored documents of crawls whose scope has changed, until ctx ends: it ends those
 // that are scheduled and not in scope, recalls those that the slots have, and schedules those again
 // that ended because an earlier scope refused them. What the slots, a client or another daemon give
-// back of a crawl that is over is ended, too. Run also notes counts and rounds of crawls for the next
-// process.
+// back is ended, too, if its crawl is over or the scope has changed meanwhile. Run also notes counts
+// and rounds of crawls for the next process.
 func (s *Store) Run(ctx context.Context, log zerolog.Logger) {
 	tick := time.NewTicker(reviewStep)
 	defer tick.Stop()
@@ -119,27 +122,36 @@ func (s *Store) noteEnds() {
 	})
 }
 
-// returning says when a crawl is looked at that is over and had documents in transit.
-type returning struct{ at, pause int64 } // seconds since 1970, seconds
+// returning says when documents of a crawl are looked at that were in transit and are not to be fetched
+// again.
+type returning struct {
+	at, pause int64    // seconds since 1970, seconds
+	away      []string // their DOC_IDs; of a crawl that is over, all documents are looked at
+}
 
 // over reports whether nothing of a crawl is to be fetched any more.
 func (c *crawl) over(now int64) bool { return c.Stopped || c.rules != nil && c.rules.Over(now) }
 
-// awaitReturn makes noteReturned look at a crawl, or no longer if is is false.
-func (s *Store) awaitReturn(id string, is bool) {
+// awaitReturn makes noteReturned look at a crawl, or no longer if is is false. Of documents beyond
+// maxAway those that come back end when they are handed out again.
+func (s *Store) awaitReturn(id string, is bool, away []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	pause := max(1, min(2*s.returning[id].pause, longestLook))
+	delete(s.returning, id)
 	if !is {
-		delete(s.returning, id)
 		return
 	}
-	pause := max(1, min(2*s.returning[id].pause, longestLook))
-	s.returning[id] = returning{s.now() + pause, pause}
+	room := maxAway
+	for _, other := range s.returning {
+		room -= len(other.away)
+	}
+	s.returning[id] = returning{s.now() + pause, pause, away[:min(len(away), room)]}
 }
 
-// noteReturned looks at crawls that are over and had documents in transit. Such a document is scheduled
-// again when its spider's connection or its lease ends. Then the crawl is reviewed once more: nobody
-// may ask for the document. A crawl without documents in transit has ended.
+// noteReturned looks at crawls that had documents in transit that are not to be fetched again. Such a
+// document is scheduled when its spider's connection or its lease ends, and then nobody may ask for it.
+// A crawl that is over is reviewed once more then. It has ended when it has no documents in transit.
 func (s *Store) noteReturned(ctx context.Context) (failed string, err error) {
 	for _, id := range s.returned() {
 		if one := s.lookReturned(ctx, id); one != nil {
@@ -159,6 +171,9 @@ func (s *Store) lookReturned(ctx context.Context, id string) error {
 		return ctx.Err()
 	}
 	of, c := queuesOf(id), s.find([]byte(id))
+	if c != nil && !c.over(s.now()) {
+		return s.lookAway(ctx, id, c)
+	}
 	n, err := s.Store.Count(ctx, &of)
 	switch {
 	case err == nil && n.Scheduled > 0:
@@ -169,8 +184,42 @@ func (s *Store) lookReturned(ctx context.Context, id string) error {
 	case err == nil && n.InTransit == 0:
 		err = s.reviewed(ctx, id, c)
 	}
-	s.awaitReturn(id, err != nil || n.InTransit > 0)
+	s.awaitReturn(id, err != nil || n.InTransit > 0, nil)
 	return err
+}
+
+// lookAway is lookReturned for a crawl that goes on. It ends those of the documents that have come back
+// and are not in scope.
+func (s *Store) lookAway(ctx context.Context, id string, c *crawl) error {
+	s.mu.RLock()
+	away := s.returning[id].away
+	s.mu.RUnlock()
+	r := &reviewing{s: s, c: c}
+	s.setReviewing(true)
+	defer s.setReviewing(false)
+	err := r.lookAtAll(ctx, id, away)
+	if err != nil {
+		r.away = away
+	}
+	s.awaitReturn(id, len(r.away) > 0, r.away)
+	return err
+}
+
+// lookAtAll looks at documents of a crawl.
+func (r *reviewing) lookAtAll(ctx context.Context, id string, docs []string) error {
+	for _, doc := range docs {
+		d, err := r.s.Store.Document(ctx, []byte(doc))
+		if errors.Is(err, docindex.ErrUnknown) || err == nil && idOf(d.Crawl) != id {
+			continue // it was deleted, and another document may have its DOC_ID
+		}
+		if err == nil {
+			err = r.lookAt(ctx, &d, r.s.now())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return r.flush(ctx)
 }
 
 // returned returns the crawls that noteReturned is to look at now.
@@ -195,20 +244,20 @@ func (s *Store) toReview() []string {
 
 // reviewing is a review of one crawl.
 type reviewing struct {
-	s        *Store
-	c        *crawl
-	ended    docindex.Outcomes
-	rules    []scope.Rule // of ended
-	recalls  docindex.Outcomes
-	recalled bool // something was in recalls
-	again    docindex.Puts
-	err      error
+	s       *Store
+	c       *crawl
+	ended   docindex.Outcomes
+	rules   []scope.Rule // of ended
+	recalls docindex.Outcomes
+	away    []string // DOC_IDs of what was in recalls, at most maxAway
+	again   docindex.Puts
+	err     error
 }
 
 func (s *Store) review(ctx context.Context, id string) error {
 	c := s.find([]byte(id))
 	if c == nil {
-		s.awaitReturn(id, false)
+		s.awaitReturn(id, false, nil)
 		return nil
 	}
 	r := &reviewing{s: s, c: c}
@@ -216,18 +265,16 @@ func (s *Store) review(ctx context.Context, id string) error {
 	defer s.setReviewing(false)
 	now := s.now()
 	err := s.Store.List(ctx, queuesOf(id), func(d *docindex.Document) bool {
-		r.look(d, now)
-		if r.ended.Len()+r.recalls.Len()+r.again.Len() >= reviewBatch {
-			r.err = r.flush(ctx)
-		}
+		r.err = r.lookAt(ctx, d, now)
 		return r.err == nil
 	})
 	if err = joined(r.err, err); err == nil {
 		err = r.flush(ctx)
 	}
 	if err == nil {
-		left := r.recalled && c.over(now)
-		if s.awaitReturn(id, left); !left {
+		left := len(r.away) > 0
+		s.awaitReturn(id, left, r.away)
+		if !left || !c.over(now) {
 			err = s.reviewed(ctx, id, c)
 		}
 	}
@@ -260,7 +307,16 @@ func (s *Store) setReviewing(is bool) {
 	}
 }
 
-// look decides what becomes of a stored document.
+// lookAt decides what becomes of a stored document. It does what was decided once that is enough for a
+// batch.
+func (r *reviewing) lookAt(ctx context.Context, d *docindex.Document, now int64) error {
+	r.look(d, now)
+	if r.ended.Len()+r.recalls.Len()+r.again.Len() < reviewBatch {
+		return nil
+	}
+	return r.flush(ctx)
+}
+
 func (r *reviewing) look(d *docindex.Document, now int64) {
 	host := docindex.HostOf(d.URL)
 	kind, rule, ends := r.c.ends(d.URL, host, d.Depth, now)
@@ -270,7 +326,9 @@ func (r *reviewing) look(d *docindex.Document, now int64) {
 		r.ended.Add(outcomeOf(c))
 		r.rules = append(r.rules, rule)
 	case ends && d.State == docindex.InTransit:
-		r.recalled = true
+		if len(r.away) < maxAway {
+			r.away = append(r.away, string(d.DocID))
+		}
 		if r.recalls.Add(outcomeOf(c)); faulty(faultTwice) {
 			r.ended.Add(outcomeOf(c))
 			r.rules = append(r.rules, scope.InScope)

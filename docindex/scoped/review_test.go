@@ -172,6 +172,25 @@ func TestReturnedAfterTheClockWentBack(t *testing.T) {
 	}
 }
 
+// TestAwayIsBounded: all crawls together keep maxAway DOC_IDs of documents in transit.
+func TestAwayIsBounded(t *testing.T) {
+	s := New(memory.New())
+	ids := make([]string, maxAway-1)
+	for _, step := range []struct {
+		crawl      string
+		some, want int // DOC_IDs of the crawl, and of those that are kept
+	}{{"a", 10, 10}, {"b", maxAway - 1, maxAway - 10}, {"c", 5, 0}, {"a", maxAway - 1, 10}, {"b", 3, 3}, {"c", 5, 5}} {
+		s.awaitReturn(step.crawl, true, ids[:step.some])
+		if kept := len(s.returning[step.crawl].away); kept != step.want {
+			t.Errorf("%+v: %d are kept", step, kept)
+		}
+	}
+	s.awaitReturn("a", false, nil)
+	if len(s.returning) != 2 {
+		t.Errorf("%d crawls are looked at again; want b and c", len(s.returning))
+	}
+}
+
 func putOfC(t *testing.T, s *Store, urls ...string) {
 	t.Helper()
 	var p docindex.Puts

@@ -41,7 +41,7 @@ type Store struct {
 	rules     map[string]*scope.Rules // by JSON of scopes: many crawls have equal ones
 	timed     map[string]*crawl       // of crawls, those whose scope has an end
 	reviews   map[string]struct{}     // crawls whose stored documents are to be looked at again
-	returning map[string]returning    // crawls that are over and had documents in transit
+	returning map[string]returning    // crawls that had documents in transit that are not in scope
 	recalls   []func(*docindex.Outcomes)
 	ends      map[string]struct{}    // DOC_IDs of out_of_scope outcomes during a review; nil: there is none
 	ended     [2]map[string]struct{} // DOC_IDs of what the review ended in its last batches
@@ -87,8 +87,8 @@ func (s *Store) OnStop(cancel func(context.Context, *docindex.Outcomes) (ended i
 }
 
 // OnRecall is [docindex.Hooks.OnRecall]. recall is also called with documents that the slots have
-// and that are no longer in scope. They come back, and end when they are handed out again or, of a
-// crawl that is over, when it is looked at next.
+// and that are no longer in scope. They come back, and end when they are handed out again or looked
+// at, which Run does.
 func (s *Store) OnRecall(recall func(*docindex.Outcomes)) {
 	s.mu.Lock()
 	s.recalls = append(s.recalls, recall)

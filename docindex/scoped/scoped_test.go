@@ -494,6 +494,58 @@ func TestStopEndsWhatComesBack(t *testing.T) {
 	})
 }
 
+// TestComesBackOutOfScope: documents were in transit when the scope of their crawl changed, and come back
+// one after the other. Each ends soon after, although nobody asks for candidates and others of the crawl
+// are still away. What ends in transit is not looked at again.
+func TestComesBackOutOfScope(t *testing.T) {
+	onStores(t, func(t *testing.T, s *scoped.Store) {
+		now := time.Now().Unix()
+		s.SetClock(func() int64 { return now })
+		put(t, s, of("c", "http://a.test/1", "http://a.test/2", "http://a.test/3", "http://b.test/")...)
+		var b docindex.Batch
+		if err := s.Candidates(t.Context(), 9, nil, &b); err != nil || b.Len() != 4 {
+			t.Fatalf("%d candidates, %v; want four", b.Len(), err)
+		}
+		set(t, s, "c", `{"domains":["b.test"]}`)
+		review := func() (i scoped.Info) {
+			t.Helper()
+			if failed, err := s.Review(t.Context()); err != nil {
+				t.Fatal(failed, err)
+			}
+			i, err := s.Crawl(t.Context(), "c")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return i
+		}
+		if i := review(); i.InTransit != 4 || i.Review {
+			t.Errorf("%+v; want four documents in transit, and the review over", i)
+		}
+		var done docindex.Outcomes
+		for i := range b.Len() {
+			var o docindex.Outcomes
+			o.Add(docindex.Outcome{DocID: b.At(i).DocID, URL: b.At(i).URL, Status: 200})
+			if string(b.At(i).URL) == "http://a.test/3" {
+				done = o
+			} else if err := s.Return(t.Context(), &o); err != nil {
+				t.Fatal(err)
+			}
+			now += 60
+			review()
+		}
+		if i := review(); i.InTransit != 1 || i.Scheduled != 1 || i.Completed != 2 || i.OutOfScope() != 2 {
+			t.Errorf("%+v; want one in transit, that of b.test scheduled, and two out of scope", i)
+		}
+		if err := s.Outcomes(t.Context(), &done); err != nil {
+			t.Fatal(err)
+		}
+		now += 60
+		if i := review(); i.Completed != 3 || i.OutOfScope() != 2 {
+			t.Errorf("%+v; want three documents completed, two of them out of scope", i)
+		}
+	})
+}
+
 // A change of the weight leaves the scope as it is, and a change of the scope the weight.
 func TestSetCrawlPart(t *testing.T) {
 	onStores(t, func(t *testing.T, s *scoped.Store) {
