@@ -36,6 +36,7 @@ func runBudgets(t *testing.T, size webSize, open func(t *testing.T) docindex.Sto
 	for _, c := range []budgetCase{
 		{"a domain of generated names", sized(spamDomain)},
 		{"a budget is told", toldBudget},
+		{"a budget is told where others have work", toldWhereOthersHaveWork},
 		{"nobody waits for nothing", onlyOverBudget},
 		{"few of a domain ahead", fewOfDomain},
 		{"a domain does not fill the slots", fullSlots},
@@ -218,9 +219,9 @@ func onlyOverBudget(t *testing.T, open func(t *testing.T) docindex.Store) {
 	}
 }
 
-// toldBudget: the status of a host says that its domain is over its budget.
-func toldBudget(t *testing.T, open func(t *testing.T) docindex.Store) {
-	s := open(t)
+// putForBudget puts a domain of 100 hosts and five others, with a budget of ten pages. It returns what
+// the last of the 100 hosts waits for.
+func putForBudget(t *testing.T, s docindex.Store) (wait func() docindex.Wait) {
 	s.SetBudget(10)
 	for i := range 100 {
 		put(t, s, urls(fmt.Sprintf("http://h%d.a.example/", i))...)
@@ -228,13 +229,39 @@ func toldBudget(t *testing.T, open func(t *testing.T) docindex.Store) {
 	for i := range 5 {
 		put(t, s, urls(fmt.Sprintf("http://b%d.example/1", i), fmt.Sprintf("http://b%d.example/2", i))...)
 	}
-	wait := func() docindex.Wait {
+	return func() docindex.Wait {
 		l, err := s.HostStatus(t.Context(), []byte("h99.a.example"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return l.AtSlots.Wait
 	}
+}
+
+// toldWhereOthersHaveWork: the status of a host says that its domain is over its budget as long as other
+// domains have documents.
+func toldWhereOthersHaveWork(t *testing.T, open func(t *testing.T) docindex.Store) {
+	s := open(t)
+	wait := putForBudget(t, s)
+	end(t, s, take(t, s, 10))
+	end(t, s, take(t, s, 1))
+	if w := wait(); w.Rule != docindex.WaitOverBudget {
+		t.Errorf("it waits: %+v; want the budget", w)
+	}
+	for i := range 5 {
+		if _, err := s.Delete(t.Context(), docindex.Scope{Key: fmt.Appendf(nil, "b%d.example", i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w := wait(); w != (docindex.Wait{}) {
+		t.Errorf("alone it waits: %+v; want that it may go", w)
+	}
+}
+
+// toldBudget: the status of a host says that its domain is over its budget.
+func toldBudget(t *testing.T, open func(t *testing.T) docindex.Store) {
+	s := open(t)
+	wait := putForBudget(t, s)
 	if w := wait(); w != (docindex.Wait{}) {
 		t.Errorf("at first it waits: %+v", w)
 	}

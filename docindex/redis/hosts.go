@@ -29,7 +29,7 @@ func (s *Store) setHost(ctx context.Context, set docindex.Setting, field string,
 // Lengths of look's answer: the values of the host, then those of each queue.
 const (
 	looksAtHost   = 12
-	looksAtQueues = 18
+	looksAtQueues = 19
 )
 
 // HostStatus is [docindex.Inspector.HostStatus]. It applies the serving rules of the other stores
@@ -56,7 +56,11 @@ func (s *Store) HostStatus(ctx context.Context, host []byte) (docindex.HostStatu
 			return docindex.HostStatus{}, errStrange
 		}
 		now := integer(told[0])
-		l := embedded.HostStatus(s.schedulerOf(told[1:], name, now), []byte(name), told[2] == "", now)
+		d, err := s.schedulerOf(ctx, told[1:], name, now)
+		if err != nil {
+			return docindex.HostStatus{}, err
+		}
+		l := embedded.HostStatus(d, []byte(name), told[2] == "", now)
 		if l.AtFrontier.Open {
 			l.AtFrontier = s.atAddress(told[looksAtHost:], now)
 		}
@@ -66,8 +70,10 @@ func (s *Store) HostStatus(ctx context.Context, host []byte) (docindex.HostStatu
 	return docindex.HostStatus{}, errStrange
 }
 
-// schedulerOf builds a scheduler with one host and its queues from the answer of the script look.
-func (s *Store) schedulerOf(told []string, name string, now int64) *queuesched.Scheduler {
+// schedulerOf builds a scheduler with one host and its queues from the answer of the script look. Of a
+// crawl with a domain over its budget it asks how many domains have work, unless this shard has others.
+func (s *Store) schedulerOf(ctx context.Context, told []string, name string, now int64) (*queuesched.Scheduler, error) {
+	work := map[string]uint64{} // domains of crawls
 	d := queuesched.New(func() {})
 	d.SetSlotGap(s.gap.Load())
 	d.SetAhead(embedded.AheadOf(s.budgets.most()))
@@ -90,8 +96,18 @@ func (s *Store) schedulerOf(told []string, name string, now int64) *queuesched.S
 		domain := domainOfKey(q[1])
 		if as, since, overran := s.budgets.round(q[0], domain); overran {
 			d.RestoreOverrun(as, since)
+			work[q[0]] = uint64(integer(q[18]))
 		}
 		d.RestoreAtSlots(q[0], domain, s.budgets.slotsHave(q[0], domain))
+	}
+	for crawl, n := range work {
+		var err error
+		if n <= 1 {
+			if n, err = s.domainsWithWork(ctx, crawl); err != nil {
+				return nil, err
+			}
+		}
+		d.RestoreWork(crawl, uint32(n))
 	}
 	h := told[2:]
 	d.RestoreHostInFlight([]byte(name), queuesched.HostInFlight{
@@ -99,7 +115,7 @@ func (s *Store) schedulerOf(told []string, name string, now int64) *queuesched.S
 		FrontierLast: integer(h[4]), Gap: integer(h[5]),
 		Out: [3]uint32{uint32(integer(h[6])), uint32(integer(h[7])), uint32(integer(h[8]))},
 	})
-	return d
+	return d, nil
 }
 
 // never is the scripts' time (ms) that means never.

@@ -182,6 +182,7 @@ func TestBudgetToldDuringGap(t *testing.T) {
 		reason            queuesched.Reason
 	}{
 		{"no gap", 0, 0, 0, 4, false, 250_000, queuesched.OverBudget},
+		{"no gap, and others have nothing left", 0, 0, 0, 4, true, 100_000, queuesched.Open},
 		{"a short gap", 20_000, 0, 0, 4, false, 250_000, queuesched.OverBudget},
 		{"a short gap, and others have had nothing", 20_000, 0, 0, 0, false, 120_000, queuesched.SlotGap},
 		{"a short gap, and others have nothing left", 20_000, 0, 0, 4, true, 120_000, queuesched.SlotGap},

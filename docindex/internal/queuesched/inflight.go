@@ -28,6 +28,14 @@ func (d *Scheduler) RestoreInFlight(crawl, key []byte, k Persisted, a InFlight, 
 	}
 }
 
+// RestoreWork says how many domains of a crawl with a queue have work in another scheduler.
+func (d *Scheduler) RestoreWork(crawl string, domains uint32) {
+	if no, ok := d.crawlNo[crawl]; ok {
+		c := &d.crawls[no]
+		c.domains, c.active, c.total.Active = domains, 1, 1
+	}
+}
+
 // RestoreAtSlots says how many URLs of a domain the slots have, if its crawl has a queue.
 func (d *Scheduler) RestoreAtSlots(crawl, domain string, n uint32) {
 	if no, ok := d.crawlNo[crawl]; ok {

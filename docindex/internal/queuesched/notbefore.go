@@ -35,10 +35,10 @@ const (
 )
 
 // NotBefore returns when a queue may be served to a consumer, as far as the queue and the host that
-// its key names go, and the reason why not before. Never says that some event has to come first. A
-// queue whose domain is over its budget may be served before if no other may. For the slots the budget
-// is the reason, too, where a gap or a delay ends before it and other domains of the crawl have work;
-// for clients the levels that pace them are.
+// its key names go, and the reason why not before. Never says that some event has to come first. The
+// budget of a domain is a reason where other domains of its crawl have work; the queue may be served before
+// if none of theirs may. For the slots it is the reason, too, where a gap or a delay ends before it; for
+// clients the levels that pace them are.
 func (d *Scheduler) NotBefore(id uint32, consumer Consumer, now int64) (at int64, reason Reason) {
 	at, reason = d.notBefore(d.queues.At(id), consumer, now, false)
 	if at <= now && consumer == FrontierConsumer {
@@ -47,12 +47,11 @@ func (d *Scheduler) NotBefore(id uint32, consumer Consumer, now int64) (at int64
 	if reason == PassedOver && d.queues.At(id).flags&resting != 0 {
 		reason = OverBudget
 	}
-	if b := d.BudgetOf(id, now); b.Left > 0 && at != Never {
+	if b := d.BudgetOf(id, now); b.Left > 0 && at != Never && d.crawls[d.queues.At(id).crawl].domainsWithWork() > 1 {
 		switch {
 		case at <= now && reason == Open, reason == PassedOver:
 			return max(at, b.Next), OverBudget
-		case consumer == SlotConsumer && reason.isPace() && b.Next > at && b.Next != Never &&
-			d.crawls[d.queues.At(id).crawl].domainsWithWork() > 1:
+		case consumer == SlotConsumer && reason.isPace() && b.Next > at && b.Next != Never:
 			return b.Next, OverBudget
 		}
 	}
