@@ -157,7 +157,7 @@ func crawlShowCommand() *cobra.Command {
 			"--app and --spider name one of them.\n" +
 			"Completed documents have ended with any outcome, except those purged: the stop or the\n" +
 			"expiry of an application's crawl ended these. Of a crawl without an application, completed\n" +
-			"counts all that have ended.",
+			"counts all that have ended, and given out those in slots and at clients.",
 		Example: "  urlserver crawl show c1\n  urlserver crawl show c1 --json",
 		Args:    takes(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -216,25 +216,24 @@ func (c *client) addScope(ctx context.Context, to *shownCrawl) error {
 	return err
 }
 
-// print prints the crawl as a table, one line for each value. It leaves out the names of a crawl that
-// belongs to no application.
+// print prints the crawl as a table, one line for each value. Of a crawl that belongs to no application
+// the daemon does not count which documents are at clients, purged or dropped.
 func (r *shownCrawl) print(out io.Writer) error {
 	expires := "never"
 	if r.Expires != nil {
 		expires = r.Expires.Format(time.RFC3339)
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, line := range []struct {
-		name  string
-		value any
-	}{
-		{"crawl", r.CrawlID}, {"application", r.AppID}, {"spider", r.SpiderID}, {"state", r.State},
-		{"expires", expires}, {"scheduled", r.Scheduled}, {"in slots", r.AtSlots},
-		{"at clients", r.AtClients}, {"completed", r.Done}, {"purged", r.Purged}, {"dropped", r.Dropped},
-	} {
-		if line.value != "" {
-			fmt.Fprintf(w, "%s\t%v\n", line.name, line.value)
-		}
+	fmt.Fprintf(w, "crawl\t%s\n", r.CrawlID)
+	if r.AppID != "" {
+		fmt.Fprintf(w, "application\t%s\nspider\t%s\n", r.AppID, r.SpiderID)
+	}
+	fmt.Fprintf(w, "state\t%s\nexpires\t%s\nscheduled\t%d\n", r.State, expires, r.Scheduled)
+	if r.AppID != "" {
+		fmt.Fprintf(w, "in slots\t%d\nat clients\t%d\ncompleted\t%d\npurged\t%d\ndropped\t%d\n",
+			r.AtSlots, r.AtClients, r.Done, r.Purged, r.Dropped)
+	} else {
+		fmt.Fprintf(w, "given out\t%d\ncompleted\t%d\n", r.AtSlots+r.AtClients, r.Done)
 	}
 	r.printScope(w)
 	return w.Flush()

@@ -103,8 +103,12 @@ func TestCrawlsOfPut(t *testing.T) {
 		command(t, "", "crawl", "list", "--at", d.at).want(t, 0, "SCHEDULED", "")
 		command(t, "", "crawl", "show", flags[1], "--at", d.at).want(t, 0,
 			" "+flags[1]+"\nstate ", "") // no line without a value
+		command(t, "", "crawl", "show", flags[1], "--at", d.at).want(t, 0, "given out ", "")
 		command(t, "", "crawl", "stop", flags[1], "--at", d.at).want(t, 0, `"stopped":true`, "")
 		command(t, "", "crawl", "show", flags[1], "--at", d.at).want(t, 0, " stopped\n", "")
+		if got := command(t, "", "crawl", "show", flags[1], "--at", d.at); strings.Contains(got.out, "purged") {
+			t.Errorf("of a crawl whose purged documents nobody counts show says\n%s", got.out)
+		}
 		command(t, "", "crawl", "list", flags[1], "--at", d.at).want(t, 0, " stopped ", "")
 		command(t, "http://127.0.0.1/c\n", append([]string{"put", "--at", d.at, "-"}, flags[:2]...)...).
 			want(t, 0, `"new":0,"known":0,"invalid":0,"dropped":1`, "")
