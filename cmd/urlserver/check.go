@@ -208,7 +208,7 @@ func settingsError(err error) error {
 		}
 	}
 	if more := leftOut(alike); more > 0 {
-		fmt.Fprintf(&text, "\n%d more mistakes of these kinds", more)
+		fmt.Fprintf(&text, "\n%s of these kinds", count(more, "more mistake"))
 	}
 	if e.More {
 		text.WriteString("\nand others behind these")

@@ -96,11 +96,11 @@ func (s *sender) sendAll(ctx context.Context, files []string, in io.Reader) erro
 // requests.
 func (s *sender) failure() error {
 	for _, crawl := range slices.Sorted(maps.Keys(s.dropped)) {
-		fmt.Fprintf(s.errs, "crawl %s was stopped or has expired: %d of its URLs were dropped\n",
-			clihelp.Harmless(crawl), s.dropped[crawl])
+		fmt.Fprintf(s.errs, "crawl %s was stopped or has expired: %s dropped\n",
+			clihelp.Harmless(crawl), count(s.dropped[crawl], "URL"))
 	}
 	if s.refused > 0 {
-		return fmt.Errorf("%d requests were refused", s.refused)
+		return fmt.Errorf("%s refused", count(s.refused, "request"))
 	}
 	return nil
 }

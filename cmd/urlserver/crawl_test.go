@@ -63,7 +63,7 @@ func TestCrawl(t *testing.T) {
 	command(t, info, "crawl", "info", "--at", d.at, "-").want(t, 0,
 		`"total_pending":0,"total_domains":0,"domains":{}`, "")
 	command(t, all[0]+all[1], "crawl", "submit", "--at", d.at, "-").want(t, 0, `"status":"dropped"`,
-		"crawl c1 was stopped or has expired: 2 of its URLs were dropped\n")
+		"crawl c1 was stopped or has expired: 2 URLs dropped\n")
 	if _, text := d.get("/metrics"); !strings.Contains(text,
 		`urlserver_crawl_documents{appid="testapp",crawlid="c1",spiderid="link",state="purged"} 20`) ||
 		!strings.Contains(text,
@@ -116,8 +116,10 @@ func TestCrawlRefusals(t *testing.T) {
 		requests(t, crawlOf("c", "http://127.0.0.1/", `,"priority":101`),
 			crawlOf("c", "http://127.0.0.1/", ""), fmt.Sprintf(testStop, "c")))
 	got.want(t, 1, `"status":"new"`, "request 1 crawl: priority: 101 is out of range")
-	got.want(t, 1, "", "request 3 is no request to submit\nurlserver: 2 requests were refused")
+	got.want(t, 1, "", "request 3 is no request to submit\nurlserver: 2 requests refused")
 	command(t, "{", "crawl", "info", "--at", d.at, "-").want(t, 1, "", "request 1")
+	command(t, crawlOf("c", "http://127.0.0.1/", `,"priority":101`), "crawl", "submit", "--at", d.at, "-").
+		want(t, 1, "", "urlserver: 1 request refused\n")
 	command(t, "http://127.0.0.1/", "crawl", "submit", "--at", d.at, "-").want(t, 1, "",
 		"request 1 is not JSON: invalid character 'h' looking for beginning of value; urlserver schema "+
 			"prints what requests look like; urlserver put takes plain URLs")
