@@ -217,7 +217,7 @@ func (c *client) addScope(ctx context.Context, to *shownCrawl) error {
 }
 
 // print prints the crawl as a table, one line for each value. Of a crawl that belongs to no application
-// the daemon does not count which documents are at clients, purged or dropped.
+// the daemon does not count which documents are at clients or purged.
 func (r *shownCrawl) print(out io.Writer) error {
 	expires := "never"
 	if r.Expires != nil {
@@ -233,7 +233,7 @@ func (r *shownCrawl) print(out io.Writer) error {
 		fmt.Fprintf(w, "in slots\t%d\nat clients\t%d\ncompleted\t%d\npurged\t%d\ndropped\t%d\n",
 			r.AtSlots, r.AtClients, r.Done, r.Purged, r.Dropped)
 	} else {
-		fmt.Fprintf(w, "given out\t%d\ncompleted\t%d\n", r.AtSlots+r.AtClients, r.Done)
+		fmt.Fprintf(w, "given out\t%d\ncompleted\t%d\ndropped\t%d\n", r.AtSlots+r.AtClients, r.Done, r.Dropped)
 	}
 	r.printScope(w)
 	return w.Flush()
@@ -242,6 +242,9 @@ func (r *shownCrawl) print(out io.Writer) error {
 // printScope prints what bounds the crawl.
 func (r *shownCrawl) printScope(w io.Writer) {
 	s := r.Scope
+	if r.Weight != 1 {
+		fmt.Fprintf(w, "weight\t%v\n", r.Weight)
+	}
 	if s == nil || s.Empty() {
 		fmt.Fprintln(w, "scope\tanything")
 		return

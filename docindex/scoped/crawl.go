@@ -56,6 +56,7 @@ type crawl struct {
 // tally counts documents of a crawl.
 type tally struct {
 	refused  [scope.RuleCount]atomic.Uint64 // by rule: not taken, or ended
+	dropped  atomic.Uint64                  // not taken, as the crawl ID was stopped
 	stale    atomic.Bool                    // the documents are to be counted anew before places are taken
 	counting chan struct{}                  // a semaphore of one: who has it counts the documents
 }

@@ -3,6 +3,7 @@ package scoped
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +17,7 @@ import (
 
 // Names of notes, each before a crawl ID.
 const (
-	refusedNotes = "crawl refused "    // how many documents each rule refused
+	refusedNotes = "crawl refused "    // how many documents each rule refused, and how many were dropped
 	roundNotes   = docindex.RoundNotes // domains over their budget, as JSON
 )
 
@@ -127,7 +128,10 @@ func (s *Store) keepLast(ctx context.Context, log zerolog.Logger) {
 	}
 }
 
-// refusedText returns how many documents each rule refused; "": none.
+// droppedWord stands in a note before how many documents were dropped.
+const droppedWord = "dropped"
+
+// refusedText returns how many documents each rule refused, and how many were dropped; "": none.
 func (t *tally) refusedText() string {
 	var text []byte
 	for rule := range t.refused {
@@ -136,6 +140,9 @@ func (t *tally) refusedText() string {
 			text = append(strconv.AppendUint(text, n, 10), ' ')
 		}
 	}
+	if n := t.dropped.Load(); n > 0 {
+		text = fmt.Appendf(text, "%s=%d ", droppedWord, n)
+	}
 	return string(text)
 }
 
@@ -143,6 +150,9 @@ func (t *tally) addRefused(text string) {
 	for _, one := range strings.Fields(text) {
 		word, number, _ := strings.Cut(one, "=")
 		n, _ := strconv.ParseUint(number, 10, 64) // what is no number counts nothing
+		if word == droppedWord {
+			t.dropped.Add(n)
+		}
 		for rule := range t.refused {
 			if scope.Rule(rule).String() == word {
 				t.refused[rule].Add(n)

@@ -60,10 +60,17 @@ func TestCountsOutliveARestart(t *testing.T) {
 	life(t, path, func(s *scoped.Store) {
 		set(t, s, "c", `{"deny":["x"],"max_depth":1}`)
 		put(t, s, append(of("c", "http://a.test/x", "http://a.test/xx"), deep)...)
+		if err := s.StopCrawlID(t.Context(), "stopped"); err != nil {
+			t.Fatal(err)
+		}
+		put(t, s, of("stopped", "http://a.test/")...)
 	})
 	life(t, path, func(s *scoped.Store) {
 		if got := refused(s); got != "2 1 3" {
 			t.Errorf("after a restart refused: %s; want 2 1 3", got)
+		}
+		if i, err := s.Crawl(t.Context(), "stopped"); err != nil || i.Dropped != 1 {
+			t.Errorf("of the stopped crawl: %+v, %v; want one dropped", i, err)
 		}
 		put(t, s, deep)
 	})

@@ -57,6 +57,34 @@ func TestListCountsTheID(t *testing.T) {
 	})
 }
 
+// TestListCountsDropped: what is put for a stopped ID counts as dropped, whether or not an application has
+// documents of it.
+func TestListCountsDropped(t *testing.T) {
+	onStores(t, func(t *testing.T, s *scoped.Store) {
+		owner := docindex.EncodeMetadata(map[string][]string{"appid": {"app"}})
+		owned := docindex.Put{URL: []byte("http://a.test/"), Crawl: []byte("owned"), Metadata: owner}
+		put(t, s, owned)
+		put(t, s, of("plain", "http://a.test/")...)
+		for _, id := range []string{"owned", "plain"} {
+			if err := s.StopCrawlID(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		owned.URL = []byte("http://a.test/2")
+		put(t, s, owned)
+		put(t, s, of("plain", "http://a.test/2", "http://a.test/3")...)
+		list, _, err := s.ListCrawls(t.Context(), "", 10)
+		if err != nil || len(list) != 2 {
+			t.Fatalf("%+v, %v; want two crawls", list, err)
+		}
+		for _, c := range list {
+			if want := map[string]uint64{"owned": 1, "plain": 2}[c.Crawl]; c.Dropped != want {
+				t.Errorf("%+v; want %d dropped", c, want)
+			}
+		}
+	})
+}
+
 // countless is a store whose counts fail while failure is set.
 type countless struct {
 	docindex.Store

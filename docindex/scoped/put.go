@@ -255,6 +255,7 @@ func (b *batch) takes(
 	if c.Stopped {
 		b.p.SetVerdict(i, docindex.Dropped)
 		b.res.Dropped++
+		c.tally.dropped.Add(1)
 		return false, nil
 	}
 	b.outside(i, c, rule)

@@ -16,6 +16,7 @@ import (
 type Info struct {
 	Settings
 	docindex.Counts
+	Dropped uint64                  // put after the ID was stopped; of all processes that keep notes
 	Refused [scope.RuleCount]uint64 // by rule: not taken, or ended; of all processes that keep notes
 }
 
@@ -46,6 +47,7 @@ func (s *Store) Crawl(ctx context.Context, id string) (i Info, err error) {
 		return i, err
 	}
 	i.Settings = c.Settings
+	i.Dropped = c.tally.dropped.Load()
 	for rule := range i.Refused {
 		i.Refused[rule] = c.tally.refused[rule].Load()
 	}
@@ -236,7 +238,7 @@ func (s *Store) ListCrawls(
 			return some, all, err
 		}
 		some = append(some, docindex.CrawlState{CrawlID: docindex.CrawlID{Crawl: id}, Scheduled: i.Scheduled,
-			AtSlots: i.InTransit, Done: i.Completed, Stopped: i.Stopped, Why: docindex.Stopped})
+			AtSlots: i.InTransit, Done: i.Completed, Dropped: i.Dropped, Stopped: i.Stopped, Why: docindex.Stopped})
 	}
 	return some, all, nil
 }
@@ -262,6 +264,9 @@ func (s *Store) countIDs(ctx context.Context, list []docindex.CrawlState, text s
 		c.Scheduled = n.Scheduled
 		c.AtSlots = n.InTransit - min(c.AtClients, n.InTransit)
 		c.Done = n.Completed - min(c.Purged, n.Completed)
+		if of := s.find([]byte(c.Crawl)); of != nil {
+			c.Dropped += of.tally.dropped.Load()
+		}
 	}
 	crawlstats.First(list, len(list))
 }
