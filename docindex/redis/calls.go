@@ -116,19 +116,25 @@ func (s *Store) announce() {
 // done reports whether the call has served as many queues as it asked for.
 func (v *serving) done() bool { return v.r.MaxQueues > 0 && v.served >= v.r.MaxQueues }
 
-// ready lists queues that may be served, in the order in which they are to be served.
+// ready lists queues that may be served, in the order in which they are to be served. Those of one key
+// are in one shard.
 func (s *Store) ready(ctx context.Context, v *serving) (list []entry, held bool, err error) {
 	most := int64(readyMost)
 	if v.r.MaxQueues > 0 {
 		most = min(most, perShard(int64(v.r.MaxQueues)))
 	}
-	answers, err := s.look(ctx, func(shard int) op {
+	ask := func(shard int) op {
 		args := []string{
 			decimal(most), decimal(int64(v.r.PerQueue)), flag(v.r.AnyCrawl), string(v.r.Crawl), string(v.r.Key),
 			decimal(int64(len(v.passed[shard]))),
 		}
 		return op{shard, readyScript, append(args, v.passed[shard]...)}
-	})
+	}
+	shard := anyShard
+	if len(v.r.Key) > 0 {
+		shard = shardOf(string(v.r.Key))
+	}
+	answers, err := s.look(ctx, shard, ask)
 	list, _ = merged(answers)
 	return list, holding(answers), err
 }

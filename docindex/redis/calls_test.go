@@ -11,6 +11,26 @@ import (
 	"urlserver/docindex"
 )
 
+// TestOneShardForAKey: a call that names a key asks the shard with the queues of that key, a call that
+// names none asks all.
+func TestOneShardForAKey(t *testing.T) {
+	s := newDaemons(t).start()
+	putURLs(t, s, "", "http://h1.test/")
+	for key, want := range map[string]int{"h1.test": 1, "h2.test": 1, "": shards} {
+		asked := 0
+		after(t, s, readyScript, func(answers []rueidis.RedisResult) { asked = len(answers) })
+		got := 0
+		r := docindex.Request{AnyCrawl: true, Scope: docindex.Scope{Key: []byte(key)}, Lease: testLease}
+		err := s.Serve(t.Context(), r, func(h *docindex.Served) error {
+			got += h.Len()
+			return nil
+		})
+		if err != nil || asked != want || key == "h2.test" && got > 0 {
+			t.Errorf("of key %q %d shards are asked, and %d URLs given, %v; want %d shards", key, asked, got, err, want)
+		}
+	}
+}
+
 // TestServedThoughAShardErrs: a client is given what was leased to it where one of the shards does
 // not answer. What that shard has leased comes when the lease has ended.
 func TestServedThoughAShardErrs(t *testing.T) {

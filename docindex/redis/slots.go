@@ -144,7 +144,7 @@ func (s *Store) peek(ctx context.Context, limit int, t *taking) ([]entry, error)
 	for name := range t.reject {
 		names[shardOf(name)] = append(names[shardOf(name)], name)
 	}
-	answers, err := s.look(ctx, func(shard int) op {
+	answers, err := s.look(ctx, anyShard, func(shard int) op {
 		args := []string{decimal(int64(s.heard[shard])), t.consumer(),
 			decimal(perShard(int64(min(limit, takeBatch)))), decimal(int64(len(t.passed[shard])))}
 		args = append(append(args, t.passed[shard]...), decimal(int64(len(names[shard]))))
@@ -166,11 +166,15 @@ func (s *Store) peek(ctx context.Context, limit int, t *taking) ([]entry, error)
 // more, since shares differ.
 func perShard(wanted int64) int64 { return wanted*5/4/shards + 4 }
 
-// look asks all shards for queues, after the shards have processed what has become due.
-func (s *Store) look(ctx context.Context, ask func(shard int) op) ([]answer, error) {
-	ops := make([]op, shards)
-	for i := range ops {
-		ops[i] = ask(i)
+const anyShard = -1
+
+// look asks one shard or all for queues, after the shards have processed what has become due.
+func (s *Store) look(ctx context.Context, shard int, ask func(shard int) op) ([]answer, error) {
+	var ops []op
+	for i := range shards {
+		if shard == anyShard || shard == i {
+			ops = append(ops, ask(i))
+		}
 	}
 	for range maxCatch {
 		answers, err := s.unbroken(ctx, ops)
