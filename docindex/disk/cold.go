@@ -63,6 +63,9 @@ func (c *coldQueues) find(crawl uint32, key []byte) (id uint32, err error) {
 // named returns the number of the queue of a crawl with the name that docNamer.keyName returns. It
 // loads the queue. 0: there is none.
 func (c *coldQueues) named(crawlID []byte, n *name) (id uint32, err error) {
+	if c.table.before == 0 && !c.table.keys.has(n) {
+		return 0, nil // the index was empty at Open, and there was no such queue since
+	}
 	row, err := c.txn.row(n)
 	if c.txn.b == nil { // a later txn must not read what this one has seen
 		c.txn.closeReads()

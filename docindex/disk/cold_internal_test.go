@@ -19,6 +19,7 @@ func TestUnreadableQueue(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { s.Close() })
+		s.queues.before = 1 // so it may have such a row
 		n := s.docs.namer.keyName(nil, []byte("a.test"))
 		if err := s.db.Set(n.docKey(nil), []byte("bad"), pebble.Sync); err != nil {
 			t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 
 // Check compares the counters with the rows. It also checks that each scheduled document and each
 // purged document has exactly one place in its queue, that nothing else has a place, and that the
-// rows find, order and count all queues.
+// rows find, order and count all queues. None of the rows may be taken for one that is not there.
 func (s *Store) Check() error {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
@@ -73,7 +73,13 @@ func (c *checking) doc(key, value []byte) error {
 	}
 	if n.queue == 0 {
 		c.keys[binary.BigEndian.Uint32(value)] = n
+		if c.s.queues.before == 0 && !c.s.queues.keys.has(&n) {
+			return fmt.Errorf("its key is taken for new")
+		}
 		return nil
+	}
+	if _, seen := c.s.docs.known.look(&n); !seen && n.queue > c.s.queues.before {
+		return fmt.Errorf("it is taken for new")
 	}
 	d, err := c.s.docs.read(&n, value)
 	if err != nil || d.completed && !d.purged {
@@ -204,6 +210,22 @@ func (s *Store) Hurry() {
 	defer s.base.Mu.Unlock()
 	s.queues.journal.most, s.db.memtables.most = 100, 64<<10
 	s.crawls.clearing.pause = time.Microsecond
+}
+
+// ForgetNames makes the store forget the names of all documents, as if others had taken their places.
+func (s *Store) ForgetNames() {
+	s.base.Mu.Lock()
+	defer s.base.Mu.Unlock()
+	for _, chunk := range s.docs.known.chunks {
+		for i := range chunk {
+			for j, mark := range chunk[i].marks {
+				if mark != 0 {
+					chunk[i].marks[j] = 0
+					chunk[i].forgotten |= forgottenBit(mark)
+				}
+			}
+		}
+	}
 }
 
 // Flush begins to flush the memtables, and compacts all tables.

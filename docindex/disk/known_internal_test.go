@@ -2,6 +2,7 @@ package disk
 
 import (
 	"encoding/binary"
+	"errors"
 	"math/rand/v2"
 	"testing"
 
@@ -10,7 +11,13 @@ import (
 	"urlserver/docindex"
 )
 
-// TestKnownNames: a name is known only while the line that it shares with others has its mark, which is
+// has reports whether the table has a name.
+func (k *knownNames) has(n *name) bool {
+	has, _ := k.look(n)
+	return has
+}
+
+// TestKnownNames: a name is known only while the bucket that it shares with others has its mark, which is
 // until another one takes its place.
 func TestKnownNames(t *testing.T) {
 	a := name{queue: 7, hash: [hashLen]byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}}
@@ -18,17 +25,17 @@ func TestKnownNames(t *testing.T) {
 	tagged.hash[urlLen] = 1
 	longer.hash[hashLen-1] = 1
 	names := []name{a, tagged, longer}
-	for i := range byte(len(nameLine{}) - 3) {
+	for i := range byte(len(nameBucket{}.marks) - 3) {
 		b := a
 		b.hash[urlLen-1] += 1 + i
 		names = append(names, b)
 	}
 	k := newKnownNames()
-	first, _ := k.lineOf(&a)
+	first, _ := k.bucketOf(&a)
 	for i := range names {
 		n := &names[i]
-		if line, _ := k.lineOf(n); line != first {
-			t.Fatalf("%v and %v are to share a line", a, *n)
+		if b, _ := k.bucketOf(n); b != first {
+			t.Fatalf("%v and %v are to share a bucket", a, *n)
 		}
 		if k.has(n) {
 			t.Errorf("%v is known before it is added", *n)
@@ -39,7 +46,7 @@ func TestKnownNames(t *testing.T) {
 	}
 	for i := range names {
 		if !k.has(&names[i]) {
-			t.Errorf("%v is not known; the line had a place for it", names[i])
+			t.Errorf("%v is not known; the bucket had a place for it", names[i])
 		}
 	}
 	k.remove(&tagged)
@@ -57,13 +64,13 @@ func TestKnownNames(t *testing.T) {
 		}
 	}
 	if !k.has(&more) || known != len(names)-1 {
-		t.Errorf("one more than a line has places: known %v, and %d others; want true, %d", k.has(&more), known,
+		t.Errorf("one more than a bucket has places: known %v, and %d others; want true, %d", k.has(&more), known,
 			len(names)-1)
 	}
 }
 
-// TestNamesOfOneQueueDiffer: short names of a queue that share a line have other marks, whichever bit
-// differs, and a URL has another line or mark in each queue. No name has the mark of a free place.
+// TestNamesOfOneQueueDiffer: short names of a queue that share a bucket have other marks, whichever bit
+// differs, and a URL has another bucket or mark in each queue. No name has the mark of a free place.
 func TestNamesOfOneQueueDiffer(t *testing.T) {
 	k := newKnownNames()
 	for queue := uint32(1); queue < 1000; queue++ {
@@ -118,14 +125,14 @@ func TestNewURLIsKnown(t *testing.T) {
 	knows("http://a.test/2", false)
 	put("http://a.test/2", docindex.New)
 	put("http://a.test/1", docindex.Same)
-	*s.docs.known = *newKnownNames()
+	*s.docs.known, s.queues.before = *newKnownNames(), 1 // as if the store was opened again
 	put("http://a.test/1", docindex.Same)
 	knows("http://a.test/1", true)
 	knows("http://a.test/2", false)
 }
 
 // bytes returns the memory that the table takes beyond its 8 MiB.
-func (k *knownNames) bytes() int64 { return int64(k.lines()-leastLines) * lineBytes }
+func (k *knownNames) bytes() int64 { return int64(k.buckets()-leastBuckets) * bucketBytes }
 
 // madeName returns the name of document i of a queue.
 func madeName(queue uint32, i uint64) *name {
@@ -135,14 +142,18 @@ func madeName(queue uint32, i uint64) *name {
 	return &n
 }
 
-// TestKnownNamesGrow: with room for them, nine in ten names are remembered, in 16 bytes each. With less
-// room some are forgotten, and their memory is released.
+// TestKnownNamesGrow: with room for them, 19 in 20 names are remembered, in 16 bytes each. With less
+// room some are forgotten, and their memory is released. A name that was forgotten is not taken for new.
 func TestKnownNamesGrow(t *testing.T) {
 	const names = 2_000_000
 	k := newKnownNames()
 	count := func() (known int) {
 		for i := range uint64(names) {
-			if k.has(madeName(uint32(i%1000), i)) {
+			has, seen := k.look(madeName(uint32(i%1000), i))
+			if !seen {
+				t.Fatalf("name %d was added, and is taken for new", i)
+			}
+			if has {
 				known++
 			}
 		}
@@ -152,36 +163,39 @@ func TestKnownNamesGrow(t *testing.T) {
 	for i := range uint64(names) {
 		k.add(madeName(uint32(i%1000), i))
 	}
-	if known, bytes := count(), k.bytes(); known < names*85/100 || bytes > names*16 {
+	if known, bytes := count(), k.bytes(); known < names*95/100 || bytes > names*16 {
 		t.Errorf("of %d names %d are known, and take %d bytes more", names, known, bytes)
 	}
 	for _, bytes := range []int64{12 << 20, 5 << 20, 0} {
 		before := count()
 		k.allow(bytes)
-		places := k.lines() * len(nameLine{})
+		places := k.buckets() * len(nameBucket{}.marks)
 		if known := count(); k.bytes() > bytes || known > before || known < min(before, places)*6/10 {
 			t.Errorf("with %d bytes: %d names known in %d bytes, of %d", bytes, known, k.bytes(), before)
 		}
-		if n := (k.lines() + chunkLines - 1) / chunkLines; len(k.chunks) > n+1 {
+		if n := (k.buckets() + chunkBuckets - 1) / chunkBuckets; len(k.chunks) > n+1 {
 			t.Errorf("with %d bytes: %d chunks of memory; want at most %d", bytes, len(k.chunks), n+1)
 		}
 	}
 }
 
 // TestKnownNamesNeverWrong adds, removes and looks for names while the memory changes. A name is known
-// only if it was added and not removed since.
+// only if it was added and not removed since, and new only if it was not.
 func TestKnownNamesNeverWrong(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	k, added := newKnownNames(), map[uint64]bool{}
-	hits := 0
+	hits, news := 0, 0
 	for range 3_000_000 {
 		i := r.Uint64N(1_500_000)
 		n := madeName(uint32(i%7), i)
-		if k.has(n) {
+		has, seen := k.look(n)
+		if has {
 			hits++
-			if !added[i] {
-				t.Fatalf("name %d is known", i)
-			}
+		} else if !seen {
+			news++
+		}
+		if has && !added[i] || !seen && added[i] {
+			t.Fatalf("name %d is known: %v, was added: %v; want %v", i, has, seen, added[i])
 		}
 		switch r.IntN(8) {
 		case 0:
@@ -196,8 +210,8 @@ func TestKnownNamesNeverWrong(t *testing.T) {
 			added[i] = true
 		}
 	}
-	if hits < 500_000 {
-		t.Errorf("%d names were known; want more", hits)
+	if hits < 500_000 || news < 500_000 {
+		t.Errorf("%d names were known, and %d new; want more", hits, news)
 	}
 }
 
@@ -248,7 +262,73 @@ func TestNamesAfterReopen(t *testing.T) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
 	e := &s.queues.cold.evictor
-	if most := int64(s.docs.known.most-leastLines) * lineBytes; most < e.budget*7/8 || most > e.budget {
+	if most := int64(s.docs.known.most-leastBuckets) * bucketBytes; most < e.budget*7/8 || most > e.budget {
 		t.Errorf("names may take %d bytes of %d", most, e.budget)
+	}
+}
+
+// TestNewURLReadsNoRow: a URL that is put first needs no row to be read, neither its own nor that of its
+// queue's key, unless they may be from before Open.
+func TestNewURLReadsNoRow(t *testing.T) {
+	path := t.TempDir()
+	reopen := func() *Store {
+		t.Helper()
+		s, err := Open(Config{Path: path, Sync: None})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		return s
+	}
+	reads := func(s *Store, host string) bool {
+		t.Helper()
+		var p docindex.Puts
+		if err := p.Add(docindex.Put{URL: []byte("http://" + host + "/new"), Crawl: []byte("one")}); err != nil {
+			t.Fatal(err)
+		}
+		s.base.Mu.Lock()
+		defer s.base.Mu.Unlock()
+		if err := errors.Join(s.txn.begin(), s.docs.prefetch(&p, 0, 1)); err != nil {
+			t.Fatal(err)
+		}
+		defer s.txn.clear()
+		s.txn.b.Close()
+		return s.txn.reads != nil || s.txn.tables != nil
+	}
+	s := reopen()
+	putFresh(t, s, 0, 2)
+	if reads(s, "h1.test") || reads(s, "h9.test") {
+		t.Error("rows are read for a new URL")
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = reopen()
+	putFresh(t, s, 1, 3)
+	for host, want := range map[string]bool{"h1.test": true, "h2.test": false, "h9.test": true} {
+		if got := reads(s, host); got != want {
+			t.Errorf("opened again: rows are read for a new URL of %s: %v; want %v", host, got, want)
+		}
+	}
+}
+
+// TestQueueKeys: a key that was added is found, however many there are. Few others are.
+func TestQueueKeys(t *testing.T) {
+	const names = 300_000
+	k := newQueueKeys(64 << 20)
+	for i := range uint64(names) {
+		k.add(madeName(0, i))
+	}
+	wrong := 0
+	for i := range uint64(names) {
+		if !k.has(madeName(0, i)) {
+			t.Fatalf("name %d is not found", i)
+		}
+		if k.has(madeName(0, names+i)) {
+			wrong++
+		}
+	}
+	if len(k.filters) != 2 || len(k.filters[1]) > k.most || wrong > names/50 {
+		t.Errorf("%d filters, %d of %d other names are found", len(k.filters), wrong, names)
 	}
 }

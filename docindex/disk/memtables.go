@@ -16,7 +16,7 @@ type memtableFilter struct {
 
 // generation is what was written between two flushes.
 type generation struct {
-	names   *filter         // nil: it may have any
+	names   filter          // nil: it may have any
 	flushed <-chan struct{} // is closed when it is in tables; nil: it is the last one, which grows
 }
 
@@ -72,17 +72,22 @@ func (r *memtableFilter) count(bytes, rows int) bool {
 // next begins a generation. All before it is in tables when flushed is closed.
 func (r *memtableFilter) next(flushed <-chan struct{}) {
 	r.list[len(r.list)-1].flushed = flushed
-	r.list = append(r.list, generation{names: new(filter)})
+	r.list = append(r.list, generation{names: newFilter(memtableLines)})
 	r.size = 0
 }
 
-// filter is a Bloom filter of names. The bits of a name are in one cache line. A generation has
-// about 40,000 URLs: then it is wrong about one name in a thousand.
-type filter [1 << 11][8]uint64
+// filter is a Bloom filter of names. The bits of a name are in one line of the processor's cache. The
+// number of lines is a power of two. With 20 names a line it is wrong about one name in a thousand.
+type filter [][8]uint64
 
-const filterBits = 4 // of a name
+const (
+	filterBits    = 4       // of a name
+	memtableLines = 1 << 11 // a generation has about 40,000 URLs
+)
 
-func (f *filter) add(n *name) {
+func newFilter(lines int) filter { return make(filter, lines) }
+
+func (f filter) add(n *name) {
 	line, h := f.line(n)
 	for range filterBits {
 		line[h%8] |= 1 << (h >> 3 % 64)
@@ -91,7 +96,7 @@ func (f *filter) add(n *name) {
 }
 
 // has reports whether a name may have been added.
-func (f *filter) has(n *name) bool {
+func (f filter) has(n *name) bool {
 	line, h := f.line(n)
 	for range filterBits {
 		if line[h%8]&(1<<(h>>3%64)) == 0 {
@@ -104,7 +109,7 @@ func (f *filter) has(n *name) bool {
 
 // line returns a name's line, and a number for its bits there. Names are keyed hashes: nobody can
 // choose them.
-func (f *filter) line(n *name) (*[8]uint64, uint64) {
+func (f filter) line(n *name) (*[8]uint64, uint64) {
 	h := binary.LittleEndian.Uint64(n.hash[:]) ^ uint64(n.queue)*0x9E3779B97F4A7C15
-	return &f[h%uint64(len(f))], h >> 11
+	return &f[h&uint64(len(f)-1)], h >> (64 - filterBits*9)
 }

@@ -13,7 +13,7 @@ import (
 // TestFilter checks that the filter finds all names that were added, and few others.
 func TestFilter(t *testing.T) {
 	const n = 40_000
-	var f filter
+	f := newFilter(memtableLines)
 	secret := newDocNamer()
 	at := func(i int) *name {
 		n := secret.name(uint32(i%100), fmt.Appendf(nil, "http://a.test/%d", i/3))
@@ -45,7 +45,7 @@ func TestRecent(t *testing.T) {
 	}
 	defer s.Close()
 	put := func(path string, want docindex.Verdict) {
-		*s.docs.known = *newKnownNames() // so that the put reads the row
+		*s.docs.known, s.queues.before = *newKnownNames(), 1 // as if it was opened again: the put reads the row
 		t.Helper()
 		var p docindex.Puts
 		if err := p.Add(docindex.Put{URL: []byte("http://a.test/" + path)}); err != nil {

@@ -69,8 +69,16 @@ func (x *documents) prefetch(p *docindex.Puts, from, to int) (err error) {
 func (x *documents) willRead(i uint32, p *docindex.Put) {
 	a := &x.txn.prefetched[i]
 	a.name = x.namer.nameOf(x.queues.at(a.queue).no, docindex.IdentityOf(p), p.URL)
-	a.stays = x.known.has(&a.name) && x.isPlain(a.queue, p)
-	if !a.stays && x.transits.of(&a.name) == 0 {
+	plain := x.isPlain(a.queue, p)
+	if !plain && x.transits.of(&a.name) != 0 {
+		return // its record is in memory
+	}
+	switch has, seen := x.known.look(&a.name); {
+	case has && plain:
+		a.stays = true
+	case !seen && a.name.queue > x.queues.before:
+		a.looked = true // all rows of its queue were written since Open, so it has none
+	default:
 		x.txn.order = append(x.txn.order, i)
 	}
 }

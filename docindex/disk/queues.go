@@ -60,6 +60,8 @@ type queueTable struct {
 	cold    coldQueues
 	journal journal
 	globals globals
+	before  uint32 // the last number given to a queue before Open
+	keys    queueKeys
 	settles bool // the store is being closed
 
 	db    *database
@@ -259,6 +261,9 @@ func (x *queueTable) keyRow(no uint32, n *name) {
 	t.value = binary.BigEndian.AppendUint32(t.value[:0], no)
 	t.set()
 	x.db.memtables.add(n)
+	if x.before == 0 {
+		x.keys.add(n)
+	}
 }
 
 // dropRow deletes the rows of a queue itself.

@@ -67,6 +67,9 @@ func (w *twins) run() {
 		default:
 			time.Sleep(time.Duration(w.rnd.IntN(8000)) * time.Millisecond)
 		}
+		if step%10 == 0 {
+			w.disk.ForgetNames()
+		}
 		if a, b := indextest.Count(w.t, w.memory, nil), indextest.Count(w.t, w.disk, nil); a != b {
 			w.t.Fatalf("step %d: counts are %+v; want %+v", step, b, a)
 		}

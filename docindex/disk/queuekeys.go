@@ -1,0 +1,46 @@
+package disk
+
+// queueKeys says which queues a store may have that was empty when it was opened. It has the names of
+// the rows that find queues by their keys. If a name is missing, there is no such row to look for. It is a
+// list of filters, each four times as large as the one before. The largest may take a 64th of the memory
+// for queues. Once that is full, the more names it takes, the more often it is wrong. The zero value is
+// not ready: use newQueueKeys.
+type queueKeys struct {
+	filters []filter
+	room    int // for names in the last filter
+	most    int // lines that a filter may have
+}
+
+const (
+	firstLines   = 1 << 11 // 128 KiB
+	namesPerLine = 20
+)
+
+func newQueueKeys(memory int64) queueKeys {
+	return queueKeys{most: int(memory / 64 / 64)}
+}
+
+func (k *queueKeys) add(n *name) {
+	if k.room == 0 {
+		lines := firstLines
+		if last := len(k.filters) - 1; last >= 0 {
+			lines = 4 * len(k.filters[last])
+		}
+		if lines <= k.most || len(k.filters) == 0 {
+			k.filters = append(k.filters, newFilter(lines))
+			k.room = lines * namesPerLine
+		}
+	}
+	k.room = max(k.room-1, 0)
+	k.filters[len(k.filters)-1].add(n)
+}
+
+// has reports whether a name may have been added.
+func (k *queueKeys) has(n *name) bool {
+	for _, f := range k.filters {
+		if f.has(n) {
+			return true
+		}
+	}
+	return false
+}
