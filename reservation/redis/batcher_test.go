@@ -61,3 +61,17 @@ func TestBatcherGathers(t *testing.T) {
 		}
 	})
 }
+
+// TestBatcherAnswersWhoRunsTheBatch: a caller whose context ends while it runs its batch gets the
+// answer, so that it knows what it has reserved.
+func TestBatcherAnswersWhoRunsTheBatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r batcher[int, int]
+		r.ask = func(list []int) []int { time.Sleep(time.Second); return list }
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if got, err := r.do(ctx, 7); got != 7 || err != nil {
+			t.Errorf("do = %d, %v; want 7", got, err)
+		}
+	})
+}
