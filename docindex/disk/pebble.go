@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -36,7 +38,10 @@ func options(space *space, memory int64, log *logger, compactions *compactions) 
 		L0StopWritesThreshold:       40,
 		LBaseMaxBytes:               16 << 20,
 		MaxOpenFiles:                1000,
-		EventListener:               &pebble.EventListener{BackgroundError: log.background},
+		EventListener: &pebble.EventListener{BackgroundError: func(err error) {
+			space.failed()
+			log.background(err)
+		}},
 	}
 	o.Experimental.CompactionScheduler = compactions
 	o.Experimental.SpanPolicyFunc = endOfTable
@@ -101,7 +106,10 @@ func (w rowFilterWriter) AddKey(key []byte) {
 type logger struct {
 	log   zerolog.Logger
 	fatal func(error)
+	quiet atomic.Int64 // ns since 1970: until when failures in the background are not logged
 }
+
+const logAfter = time.Minute // log a failure in the background at most so often
 
 // Infof drops the message: these are of use only to developers of Pebble.
 func (l *logger) Infof(string, ...any) {}
@@ -114,8 +122,12 @@ func (l *logger) Errorf(format string, args ...any) {
 // Fatalf calls fatal, which does not return. Pebble's code after the call relies on that.
 func (l *logger) Fatalf(format string, args ...any) { l.fatal(fmt.Errorf(format, args...)) }
 
-// background logs the failure of a flush or compaction. Pebble tries it again.
+// background logs the failure of a flush or compaction, at most one in logAfter. Pebble tries it again.
 func (l *logger) background(err error) {
+	now, quiet := time.Now(), l.quiet.Load()
+	if now.UnixNano() < quiet || !l.quiet.CompareAndSwap(quiet, now.Add(logAfter).UnixNano()) {
+		return
+	}
 	l.log.Warn().Err(err).Msg("docindex on disk: work in the background failed and is tried again")
 }
 

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"fmt"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -19,6 +20,7 @@ const (
 	reserveTables = 16                    // the reserve, in tables
 	leastTable    = 256 << 10             // bytes
 	askAfter      = 50 * time.Millisecond // ask the file system again after this time
+	retryAfter    = time.Second           // begin no flush and no compaction so long after one failed
 )
 
 // space checks how much of the disk is free. It is also the file system that Pebble uses.
@@ -31,6 +33,8 @@ type space struct {
 	asked   time.Time // when the file system was asked last; this and the next are under the store's lock
 	written int       // bytes written since then
 	full    error     // the result of the last check
+
+	retryAt atomic.Int64 // ns since 1970: when the next flush or compaction may begin
 }
 
 // newSpace returns the space of the disk on which the folder path is.
@@ -71,12 +75,26 @@ func (s *space) free() (uint64, error) {
 	return usage.AvailBytes, err
 }
 
-// forCompaction is the category that Pebble gives to files of compactions.
-const forCompaction vfs.DiskWriteCategory = "pebble-compaction"
+// The categories that Pebble gives to files of flushes and compactions.
+const (
+	forFlush      vfs.DiskWriteCategory = "pebble-memtable-flush"
+	forCompaction vfs.DiskWriteCategory = "pebble-compaction"
+)
 
-// Create is [vfs.FS.Create]. For a compaction it waits until half of the reserve is free, and
-// returns ENOSPC if the store is closed meanwhile.
+// failed notes that a flush or a compaction failed.
+func (s *space) failed() { s.retryAt.Store(time.Now().Add(retryAfter).UnixNano()) }
+
+// Create is [vfs.FS.Create]. Pebble repeats a flush or compaction that failed at once and for ever, so
+// Create waits until retryAfter has passed since the last failure. For a compaction it waits until half
+// of the reserve is free, too, and returns ENOSPC if the store is closed meanwhile.
 func (s *space) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	wait := time.Until(time.Unix(0, s.retryAt.Load()))
+	if wait > 0 && (category == forFlush || category == forCompaction) {
+		select {
+		case <-s.closing:
+		case <-time.After(min(wait, retryAfter)):
+		}
+	}
 	for category == forCompaction {
 		if free, err := s.free(); err != nil || free >= s.reserve()/2 {
 			break
