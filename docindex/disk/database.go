@@ -50,7 +50,12 @@ func (d *database) fail(err error) error {
 // fatal ends the process: commits that the store has not acknowledged yet may be lost, so it must
 // not acknowledge anything. It does not return.
 func (d *database) fatal(err error) {
-	err = fmt.Errorf("the index in %s cannot go on: %w; start again, which reads what is on disk", d.cfg.Path, err)
+	if pebble.IsCorruptionError(err) {
+		err = damaged(err)
+	} else {
+		err = fmt.Errorf("%w; start again, which reads what is on disk", err)
+	}
+	err = fmt.Errorf("the index in %s cannot go on: %w", d.cfg.Path, err)
 	if d.cfg.Fatal != nil {
 		d.cfg.Fatal(err)
 	}

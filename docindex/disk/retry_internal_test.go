@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -100,4 +101,28 @@ func TestRetryAfter(t *testing.T) {
 			t.Errorf("a table of a store that is closing is created after %v; want at once", got)
 		}
 	})
+}
+
+// TestFatalTellsWhatToDo ends a store's process: a start reads damage again, and all else as it was.
+func TestFatalTellsWhatToDo(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{syscall.EIO, "input/output error; start again"},
+		{pebble.ErrCorruption, "put back a copy of the folder"},
+	} {
+		d := &database{cfg: Config{Path: "db", Fatal: func(err error) { panic(err) }}}
+		func() {
+			defer func() {
+				err, _ := recover().(error)
+				again := strings.Contains(fmt.Sprint(err), "start again")
+				if !errors.Is(err, test.err) || !strings.Contains(err.Error(), test.want) ||
+					again == pebble.IsCorruptionError(test.err) {
+					t.Errorf("%v: the process ends with %v; want %q", test.err, err, test.want)
+				}
+			}()
+			d.fatal(test.err)
+		}()
+	}
 }
