@@ -69,7 +69,7 @@ func (s *Store) unbroken(ctx context.Context, ops []op) ([]answer, error) {
 		}
 		errs = append(errs, answers[i].err)
 	}
-	return answers, errors.Join(errs...)
+	return answers, joined(errs)
 }
 
 // mend puts back what can be derived of a key that was of a wrong type and is no more.

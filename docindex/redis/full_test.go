@@ -2,6 +2,7 @@ package redis
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -49,5 +50,41 @@ func TestFull(t *testing.T) {
 	}
 	if n, err := s.Count(t.Context(), nil); err != nil || n.Scheduled != 1 {
 		t.Errorf("%+v, %v; want one document", n, err)
+	}
+}
+
+// TestNoMaster: a Redis that has become a replica, as after a fail-over, takes nothing for now: callers may
+// repeat what they did. The error says so once, not once for each shard.
+func TestNoMaster(t *testing.T) {
+	server := redistest.Start(t)
+	s := newStore(Config{Addrs: []string{server.Addr()}}, nil)
+	defer s.Close()
+	put := func() error {
+		var p docindex.Puts
+		for n := range 100 {
+			if err := p.Add(docindex.Put{URL: fmt.Appendf(nil, "http://h%d.example/", n)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := s.Put(t.Context(), &p)
+		return err
+	}
+	if _, err := s.Count(t.Context(), nil); err != nil { // so that it is a store
+		t.Fatal(err)
+	}
+	server.CLI("REPLICAOF", "127.0.0.1", "1")
+	err := put()
+	if !errors.Is(err, docindex.ErrUnavailable) || strings.Count(err.Error(), "READONLY") != 1 {
+		t.Errorf("Put into a replica: %v; want ErrUnavailable, and READONLY once", err)
+	}
+	w := httptest.NewRecorder()
+	httpserver.Handler(s).ServeHTTP(w, httptest.NewRequest("POST", "/docindex/urls",
+		strings.NewReader("http://a.example/\n")))
+	if w.Code != http.StatusServiceUnavailable {
+		t.Errorf("over HTTP: %d %s; want 503", w.Code, w.Body)
+	}
+	server.CLI("REPLICAOF", "NO", "ONE")
+	if err := put(); err != nil {
+		t.Errorf("Put into a master again: %v", err)
 	}
 }

@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
@@ -202,7 +201,7 @@ func (s *Store) updateHosts(ctx context.Context, args [shards][]string) error {
 			s.deferredUpdates[o.shard] = append(s.deferredUpdates[o.shard], o.args...)
 		}
 	}
-	return errors.Join(errs...)
+	return joined(errs)
 }
 
 // retryDeferred repeats the updates that failed.

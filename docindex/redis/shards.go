@@ -87,8 +87,8 @@ func (s *Store) run(ctx context.Context, ops []op) []answer {
 	return answers
 }
 
-// wrap returns the error of a command for callers. If Redis did not answer, it is a
-// [docindex.ErrUnavailable].
+// wrap returns the error of a command for callers. If Redis did not answer, or answered that it cannot
+// serve the store now, it is a [docindex.ErrUnavailable].
 func (s *Store) wrap(err error) error {
 	if key, is := brokenKey(err); is {
 		s.warnBroken(key)
@@ -99,6 +99,9 @@ func (s *Store) wrap(err error) error {
 		return fmt.Errorf(
 			"the doc index in Redis is %w: give it more memory (maxmemory), or drop what is not needed: %w",
 			docindex.ErrFull, hidden)
+	}
+	if isAway(err) {
+		return fmt.Errorf("the doc index in Redis %w for now: %w", docindex.ErrUnavailable, hidden)
 	}
 	if _, answered := rueidis.IsRedisErr(err); answered || errors.Is(err, context.Canceled) ||
 		errors.Is(err, context.DeadlineExceeded) {
@@ -116,7 +119,20 @@ func (s *Store) all(ctx context.Context, ops []op) ([]answer, error) {
 		errs = append(errs, a.err)
 	}
 	s.sendDeferred(ctx, answers)
-	return answers, errors.Join(errs...)
+	return answers, joined(errs)
+}
+
+// joined joins errors. Of those with the same text it takes one: all shards fail alike as a rule.
+func joined(errs []error) error {
+	var different []error
+	seen := map[string]bool{}
+	for _, err := range errs {
+		if err != nil && !seen[err.Error()] {
+			seen[err.Error()] = true
+			different = append(different, err)
+		}
+	}
+	return errors.Join(different...)
 }
 
 // one runs a script on a shard.
@@ -193,6 +209,21 @@ var errStrange = errors.New("a script answers something strange: is another vers
 func isFull(err error) bool {
 	failure, ok := rueidis.IsRedisErr(err)
 	return ok && strings.Contains(failure.Error(), "OOM command not allowed")
+}
+
+// isAway reports whether Redis answered that it cannot serve the store now: it loads its data, is a
+// replica, misses parts of its cluster or its replicas, or cannot write its file.
+func isAway(err error) bool {
+	failure, ok := rueidis.IsRedisErr(err)
+	if !ok {
+		return false
+	}
+	code, _, _ := strings.Cut(failure.Error(), " ")
+	switch code {
+	case "LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "NOREPLICAS", "MISCONF", "BUSY":
+		return true
+	}
+	return false
 }
 
 func isNoScript(err error) bool {
