@@ -18,6 +18,7 @@ type asks struct {
 	worker func(*askBatch)
 	start  func(func()) // begins a goroutine
 
+	fresh bool      // add took a line since added was called
 	next  *askBatch // the reader's
 	ready chan *askBatch
 }
@@ -42,13 +43,22 @@ const (
 
 func (a *asks) empty() bool { return a.next == nil || len(a.next.list) == 0 }
 
+// added reports whether add has taken a line since the last call.
+func (a *asks) added() bool {
+	fresh := a.fresh
+	a.fresh = false
+	return fresh
+}
+
 // add takes a line that is a PUT or COUNT.
 func (a *asks) add(line []byte) bool {
 	if tag, object, ok := protocol.ParsePut(line); ok {
+		a.fresh = true
 		a.addPut(string(tag), object)
 		return true
 	}
 	if tag, crawl, ok := protocol.ParseCount(line); ok {
+		a.fresh = true
 		a.batch().list = append(a.next.list, ask{tag: string(tag), put: isCount, crawl: string(crawl)})
 		return true
 	}

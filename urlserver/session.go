@@ -315,7 +315,7 @@ func (s *session) hear(line []byte, b *batch) error {
 	status, err := protocol.ParseStatus(line)
 	if err == nil {
 		s.fresh, s.mute = false, false
-		b.lines = append(b.lines, engine.Line{Status: status})
+		b.lines = append(b.lines, engine.Line{Status: status, Asked: s.asks.added()})
 		return nil
 	}
 	if n, ok := protocol.ParseRoom(line); ok {
@@ -341,7 +341,7 @@ func (s *session) hear(line []byte, b *batch) error {
 	}
 	s.badLine(line, err)
 	s.fresh, s.mute = false, false
-	b.lines = append(b.lines, engine.Line{Bad: true})
+	b.lines = append(b.lines, engine.Line{Bad: true, Asked: s.asks.added()})
 	return nil
 }
 

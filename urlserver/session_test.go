@@ -79,6 +79,8 @@ func TestSpiderThatTalksNonsense(t *testing.T) {
 		{name: "99 bad lines in a row", says: bad(99), bad: 99},
 		{name: "100", says: bad(100), ends: true, bad: 100},
 		{name: "with a good one between", says: bad(99) + "TRANS WORKING\n" + bad(99), bad: 198},
+		{name: "with a COUNT between", says: bad(99) + "COUNT 1\n" + bad(99), bad: 198},
+		{name: "100 after a PUT", says: "PUT 1 {}\n" + bad(100), ends: true, bad: 100},
 		{name: "names that never were", says: strings.Repeat("9.9.9 DONE\n", 100), ends: true, bad: 100},
 		{name: "a line of 8 KiB", says: strings.Repeat("x", protocol.MaxLine-1) + "\n", bad: 1},
 		{name: "one byte more", says: strings.Repeat("x", protocol.MaxLine) + "\n", ends: true},

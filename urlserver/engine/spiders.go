@@ -77,6 +77,7 @@ type Line struct {
 	Room      int
 	IsPayload bool // it is a PAYLOAD line; no Status is set
 	Bad       bool // it did not parse
+	Asked     bool // a PUT or COUNT came before it, which the engine does not see
 }
 
 // Connected adds a spider and returns its number. addr is its address, for people to read.
@@ -167,6 +168,9 @@ func (e *Engine) Lines(id uint32, lines []Line) (foreign *Line) {
 				sp.noteSpoke(e.now)
 			}
 			continue
+		}
+		if lines[i].Asked {
+			sp.badInRow = 0
 		}
 		if foreign == nil && !lines[i].Bad {
 			foreign = &lines[i]
