@@ -19,6 +19,7 @@ var callCases = []testCase{
 	{"calls: default delay", callDefaultDelay},
 	{"calls: URLs in transit a queue", callPerQueue},
 	{"calls: leases end to the millisecond", callLease},
+	{"calls: many leases end at once", callManyLeases},
 	{"calls: one queue by its key", callKey},
 	{"calls: one crawl", callCrawl},
 	{"calls: block", callBlock},
@@ -194,6 +195,28 @@ func callPerQueue(t *testing.T, s docindex.Store) {
 	ended(t, s, puts[0], puts[1])
 	wantURLs(t, call(t, s, most(2)), puts[3])
 	wantURLs(t, call(t, s, most(1<<31)), puts[4:]...)
+}
+
+// callManyLeases has more leases end at one moment than a store ends under one lock. Stats and Count
+// count none of them.
+func callManyLeases(t *testing.T, s docindex.Store) {
+	const docs = 2500
+	var puts []docindex.Put
+	for i := range docs {
+		puts = append(puts, docindex.Put{URL: fmt.Appendf(nil, "http://h%d.test/%d", i%100, i)})
+	}
+	add(t, s, puts...)
+	for range 2 {
+		if got := call(t, s, any); len(got) != docs {
+			t.Fatalf("%d URLs are served; want %d", len(got), docs)
+		}
+		wantStates(t, s, 0, docs, 0)
+		time.Sleep(time.Minute)
+		wantStates(t, s, docs, 0, 0)
+		if n := Count(t, s, nil); n.InTransit != 0 || n.Scheduled != docs {
+			t.Errorf("%+v; want %d scheduled and none in transit", n, docs)
+		}
+	}
 }
 
 func callLease(t *testing.T, s docindex.Store) {

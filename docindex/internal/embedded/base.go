@@ -81,6 +81,13 @@ func (b *Base) CatchUpLocked(now int64) (more bool) {
 	return true
 }
 
+// CatchUpAllLocked does all that CatchUpLocked does in parts. It releases the lock between them.
+func (b *Base) CatchUpAllLocked(now int64) {
+	for b.CatchUpLocked(now) {
+		b.YieldLocked()
+	}
+}
+
 // RefreshLocked refreshes all queues. It releases the lock now and then.
 func (b *Base) RefreshLocked() {
 	for next := b.Sched.RefreshSome(0, b.Now()); next != 0; next = b.Sched.RefreshSome(next, b.Now()) {

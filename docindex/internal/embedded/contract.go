@@ -102,7 +102,7 @@ func (c Contract) OnDelete(forget func(*docindex.Outcomes)) {
 func (c Contract) Stats() docindex.StoreStats {
 	c.b.Mu.Lock()
 	defer c.b.Mu.Unlock()
-	c.b.CatchUpLocked(c.b.Now())
+	c.b.CatchUpAllLocked(c.b.Now())
 	n := c.b.Sched.Total()
 	outcomes, bytes := c.b.Body.TotalsLocked()
 	return docindex.StoreStats{
@@ -159,7 +159,7 @@ func (c Contract) Count(_ context.Context, s *docindex.Scope) (docindex.Counts, 
 		return docindex.Counts{}, err
 	}
 	now := c.b.Now()
-	c.b.CatchUpLocked(now)
+	c.b.CatchUpAllLocked(now)
 	n := CountsOf(c.b.Sched, s)
 	switch {
 	case s == nil:

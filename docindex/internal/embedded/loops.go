@@ -179,9 +179,7 @@ func (b *Base) BeginServing(v *Serving) error {
 		return err
 	}
 	now := b.Now()
-	for b.CatchUpLocked(now) { // once for the whole call
-		b.YieldLocked()
-	}
+	b.CatchUpAllLocked(now) // once for the whole call
 	v.Recall = b.Sched.BeginsToShare(Query(&v.Request), now)
 	v.Cursor = b.Sched.Begin(Query(&v.Request))
 	return nil
