@@ -53,7 +53,7 @@ type level struct {
 }
 
 func (l *level) String() string {
-	if l.Name == "" {
+	if l.Name == "" || l.MostOpen == 0 { // the daemon has not looked the host up
 		return "not known"
 	}
 	text := fmt.Sprintf("%s: gap %g s, %d of %d requests open, next %s", l.Name, l.Gap, l.Open, l.MostOpen,

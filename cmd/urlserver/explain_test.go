@@ -16,6 +16,7 @@ func TestExplainTimesAndRobots(t *testing.T) {
 		fmt.Fprint(w, `{"host":"a.test","why":"not before 2026-11-23T06:39:19Z: the gap",
 "last_send":"2026-11-23T06:39:18.299Z","next_send":"2090-11-23T06:39:18.799Z","gap_s":0.5,
 "blocked_until":"2026-11-23T07:00:00.001Z",
+"site":{"name":"a.test","gap_s":0,"open":0,"most_open":0,"next_send":null},
 "fetched":{"5xx":1,"last_error":"status 500","last_error_at":"2026-11-23T06:39:17.5Z"},
 "robots":{"state":"unavailable","fetched_at":"2026-11-23T06:39:16.796Z","crawl_delay_s":0}}`)
 	})
@@ -23,7 +24,7 @@ func TestExplainTimesAndRobots(t *testing.T) {
 	t.Cleanup(s.Close)
 	shown := command(t, "", "explain", "a.test", "--at", s.URL)
 	for _, want := range []string{
-		"last send   2026-11-23T06:39:18Z\n", "next send   2090-11-23T06:39:19Z\n",
+		"site        not known\n", "last send   2026-11-23T06:39:18Z\n", "next send   2090-11-23T06:39:19Z\n",
 		"; last failure: status 500, at 2026-11-23T06:39:17Z\n", "blocked     until 2026-11-23T07:00:01Z\n",
 		"robots.txt  the server has none, all is allowed, fetched 2026-11-23T06:39:16Z, Crawl-delay 0 s\n",
 	} {

@@ -248,7 +248,7 @@ var words = [kinds]string{
 
 	LeaseHeld:    "{by} has it until {0}",
 	LeaseWaits:   "the reservation: not before {0}, {by}",
-	LeaseState:   "the reservation says: {0}",
+	LeaseState:   "in the reservation its group is {0}",
 	LeaseSilent:  "the reservation does not answer: {by}",
 	GroupUnknown: "the reservation, which knows its group, does not answer: {by}",
 }
