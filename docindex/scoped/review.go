@@ -22,7 +22,7 @@ const (
 
 	longestLook = 60 // seconds between two looks at documents of a crawl that were in transit
 
-	maxAway = 10_000 // documents that are looked at again once they are no longer in transit
+	maxAway = 2000 // documents that are looked at again once they are no longer in transit; each is read alone
 )
 
 // Run looks at the stored documents of crawls whose scope has changed, until ctx ends: it ends those
