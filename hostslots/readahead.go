@@ -9,7 +9,7 @@ package hostslots
 const ReadAhead = 16
 
 // With fewer groups nothing is read ahead: their records stay in the processor's cache.
-const fewGroups = 1 << 16
+const fewGroups = 1 << 12
 
 func (s *Slots) worthReadingAhead() bool { return s.groups.Len() >= fewGroups && s.docs.Len() > 0 }
 
