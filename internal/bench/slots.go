@@ -22,7 +22,7 @@ const (
 	slotWarmUp = 500_000 // documents, or one per slot if that is more; then all tables have grown
 )
 
-// takeSlots measures the time that one document takes through the slots alone.
+// takeSlots measures the CPU time that one document takes through the slots alone.
 func takeSlots(_ context.Context, b *bench) (rows []row, err error) {
 	for _, c := range []struct {
 		slots  int
@@ -38,8 +38,8 @@ func takeSlots(_ context.Context, b *bench) (rows []row, err error) {
 				target:   fmt.Sprintf("≤ %v, no allocation", c.target),
 				measured: fmt.Sprintf("%v (best part %v), %.3f allocations", each, best, allocs),
 				met:      judge(each <= c.target && allocs < 0.001),
-				how: "one document in each slot; Next, Send, Done, End, Offer to the same host; median " +
-					"of up to 20 parts of 100,000 documents;" +
+				how: "one document in each slot; Next, Send, Done, End, Offer to the same host; CPU time, " +
+					"median of up to 20 parts of 100,000 documents;" +
 					" hosts are due in the order in which they were made",
 			}
 			if shuffled {
@@ -72,15 +72,22 @@ func timeSlots(b *bench, n int, shuffled bool) (each, best time.Duration, allocs
 	return spreadOf(parts).P50, parts[0], allocs, errors.Join(err, stop())
 }
 
-// timeParts returns the time per document of slotParts parts, or of as many as slotTime allows.
+// timeParts returns the CPU time per document of slotParts parts, or of as many as slotTime allows.
 func (r *round) timeParts() ([]time.Duration, error) {
 	parts := make([]time.Duration, 0, slotParts)
 	for begin := time.Now(); len(parts) < slotParts && time.Since(begin) < slotTime; {
-		start := time.Now()
+		before, err := readUsage()
+		if err != nil {
+			return []time.Duration{0}, err
+		}
 		if err := r.run(slotPart); err != nil {
 			return []time.Duration{0}, err
 		}
-		parts = append(parts, time.Since(start)/slotPart)
+		after, err := readUsage()
+		if err != nil {
+			return []time.Duration{0}, err
+		}
+		parts = append(parts, (after.CPU-before.CPU)/slotPart)
 	}
 	return parts, nil
 }

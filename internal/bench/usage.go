@@ -15,6 +15,7 @@ import (
 type usage struct {
 	CPU     time.Duration // user and system, since its start
 	RSS     int           // bytes
+	FileRSS int           // of these: pages of files, nearly all of them the program's own
 	PeakRSS int
 }
 
@@ -29,6 +30,9 @@ func readUsage() (u usage, err error) {
 		return u, err
 	}
 	if u.RSS, err = statusBytes(string(status), "VmRSS:"); err != nil {
+		return u, err
+	}
+	if u.FileRSS, err = statusBytes(string(status), "RssFile:"); err != nil {
 		return u, err
 	}
 	u.PeakRSS, err = statusBytes(string(status), "VmHWM:")
