@@ -14,14 +14,13 @@ const ownCheck = 5 * time.Second
 // than ownCheck after the last time. After an error the former addresses stay. Safe for concurrent
 // use.
 type own struct {
-	read    func() ([]net.Addr, error)
-	start   time.Time
-	checked atomic.Int64 // nanoseconds since start
-	addrs   atomic.Pointer[map[netip.Addr]struct{}]
+	read  func() ([]net.Addr, error)
+	due   atomic.Bool // ownCheck has passed since they were read
+	addrs atomic.Pointer[map[netip.Addr]struct{}]
 }
 
 func newOwn(read func() ([]net.Addr, error)) *own {
-	o := &own{read: read, start: time.Now()}
+	o := &own{read: read}
 	o.addrs.Store(&map[netip.Addr]struct{}{})
 	o.readAgain()
 	return o
@@ -45,12 +44,10 @@ func (o *own) refresh() {
 }
 
 // isDue reports whether the addresses are due. It returns true to one caller each time.
-func (o *own) isDue() bool {
-	last, now := o.checked.Load(), int64(time.Since(o.start))
-	return now-last >= int64(ownCheck) && o.checked.CompareAndSwap(last, now)
-}
+func (o *own) isDue() bool { return o.due.Load() && o.due.CompareAndSwap(true, false) }
 
 func (o *own) readAgain() {
+	time.AfterFunc(ownCheck, func() { o.due.Store(true) })
 	list, err := o.read()
 	if err != nil {
 		return

@@ -59,7 +59,7 @@ func TestOwnAddresses(t *testing.T) {
 	want("93.184.216.35", nil)
 	machine.set("93.184.216.35")
 	want("b.test", nil) // read a moment ago
-	r.nets.own.checked.Store(-int64(ownCheck))
+	r.nets.own.due.Store(true)
 	want("b.test", ErrRefused)
 	want("93.184.216.35", ErrRefused)
 	machine.set("2600::1")
@@ -88,23 +88,25 @@ func TestOwnIsReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine := new(interfaces)
 		machine.set("9.9.9.9")
-		o := newOwn(machine.read)
+		start, o := time.Now(), newOwn(machine.read)
 		nine, eight := netip.MustParseAddr("9.9.9.9"), netip.MustParseAddr("8.8.8.8")
 		want := func(isNine, isEight bool) {
 			t.Helper()
 			synctest.Wait()
 			if o.has(nine) != isNine || o.has(eight) != isEight {
-				t.Errorf("after %v: 9.9.9.9 %t, 8.8.8.8 %t; want %t, %t", time.Since(o.start), !isNine,
+				t.Errorf("after %v: 9.9.9.9 %t, 8.8.8.8 %t; want %t, %t", time.Since(start), !isNine,
 					!isEight, isNine, isEight)
 			}
 		}
 		machine.set("8.8.8.8")
 		want(true, false)
 		time.Sleep(ownCheck)
+		synctest.Wait()
 		o.has(nine)
 		want(false, true)
 		machine.addrs.Store(nil)
 		time.Sleep(2 * ownCheck)
+		synctest.Wait()
 		o.refresh()
 		want(false, true)
 	})
