@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -72,8 +73,7 @@ func fullDisk(t *testing.T, size int) {
 	if stored*3500 < size<<20/4 {
 		t.Errorf("%d long URLs were stored before the disk was full; want a quarter of %d MiB", stored, size)
 	}
-	filler := filepath.Join(path, "filler")
-	fill(t, filler)
+	empty := keepFull(t, filepath.Join(path, "filler"))
 	wantFull(t, putLong(t, s, stored, 1))
 	if got := ackOf(t, client); got != pb.AckMessage_FAIL {
 		t.Errorf("a put is acknowledged with %v; want FAIL", got)
@@ -85,9 +85,7 @@ func fullDisk(t *testing.T, size int) {
 	if n := indextest.Count(t, s, nil); n.Scheduled != uint64(stored) || n.InTransit != 0 {
 		t.Errorf("counts are %+v; want %d scheduled", n, stored)
 	}
-	if err := os.Remove(filler); err != nil {
-		t.Fatal(err)
-	}
+	empty()
 	if err := exec.Command("mount", "-o", "remount,size=600m", path).Run(); err != nil {
 		t.Fatal(err)
 	}
@@ -152,18 +150,42 @@ func random(b []byte, seed uint64) {
 	}
 }
 
-// fill writes a file that takes all the space that is left.
-func fill(t *testing.T, path string) {
+// keepFull writes a file that takes all the space that is left, also what compactions free, until empty
+// removes it.
+func keepFull(t *testing.T, path string) (empty func()) {
 	f, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	for piece := make([]byte, 1<<20); len(piece) > 0; {
-		if _, err := io.Copy(f, bytes.NewReader(piece)); err != nil {
-			piece = piece[:len(piece)/2]
+	fill := func() {
+		for piece := make([]byte, 1<<20); len(piece) > 0; {
+			if _, err := io.Copy(f, bytes.NewReader(piece)); err != nil {
+				piece = piece[:len(piece)/2]
+			}
 		}
 	}
+	fill()
+	stop := make(chan struct{})
+	var filler sync.WaitGroup
+	filler.Go(func() {
+		for tick := time.Tick(time.Millisecond); ; {
+			select {
+			case <-stop:
+				return
+			case <-tick:
+				fill()
+			}
+		}
+	})
+	empty = sync.OnceFunc(func() {
+		close(stop)
+		filler.Wait()
+		if err := errors.Join(f.Close(), os.Remove(path)); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(empty)
+	return empty
 }
 
 // serveFrontier serves a store by gRPC.
