@@ -38,7 +38,7 @@ func TestDump(t *testing.T) {
 	if got := command(t, "", "export", "--at", first.at, "-"); got.out != dumped || got.code != 0 {
 		t.Errorf("exported are\n%s, status %d, errors %s; want\n%s", got.out, got.code, got.errs, dumped)
 	}
-	for _, name := range []string{"x.ndjson", "x.ndjson.zst"} {
+	for _, name := range []string{"x.ndjson", "x.ndjson.zst", "x.ndjson.gz"} {
 		file := filepath.Join(t.TempDir(), name)
 		command(t, "", "export", "--at", first.at, file).want(t, 0, `{"urls":2,"settings":1}`,
 			"export: 4 lines written\n")
@@ -46,9 +46,10 @@ func TestDump(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if zipped := bytes.HasPrefix(text, []byte{0x28, 0xB5, 0x2F,
-			0xFD}); zipped != strings.HasSuffix(name, ".zst") {
-			t.Errorf("%s begins with %q", name, text[:4])
+		for ending, magic := range map[string]string{".zst": "\x28\xB5\x2F\xFD", ".gz": "\x1F\x8B"} {
+			if packed := bytes.HasPrefix(text, []byte(magic)); packed != strings.HasSuffix(name, ending) {
+				t.Errorf("%s begins with %q", name, text[:4])
+			}
 		}
 		second := startDaemon(t, settings(t, ``))
 		command(t, "", "import", "--at", second.at, file).want(t, 0,

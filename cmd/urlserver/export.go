@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -26,8 +28,8 @@ func exportCommand() *cobra.Command {
 		Short: "Write all that a running daemon's doc index holds to a file",
 		Long: "Writes the URLs and settings of the embedded doc index of a running daemon to a file, or " +
 			"to standard output for -:\n" +
-			"one JSON object a line, packed by zstd if the name ends in .zst. The file appears when it " +
-			"is whole, and then\n" +
+			"one JSON object a line, packed by zstd if the name ends in .zst, by gzip if in .gz. " +
+			"The file appears when it is whole, and then\n" +
 			"takes the place of one with its name; only its owner may read it. A symbolic link is not " +
 			"followed. Prints one\n" +
 			"JSON line with how many URLs and settings it has. It can be imported into any kind of " +
@@ -111,10 +113,16 @@ func (e *exporter) toDevice(ctx context.Context, file string) error {
 
 // packed compresses as the file's name says.
 func (e *exporter) packed(ctx context.Context, f io.Writer, file string) error {
-	if !strings.HasSuffix(strings.ToLower(file), ".zst") {
+	var pack io.WriteCloser
+	var err error
+	switch strings.ToLower(filepath.Ext(file)) {
+	case ".zst":
+		pack, err = zstd.NewWriter(f, zstd.WithEncoderConcurrency(1))
+	case ".gz":
+		pack = gzip.NewWriter(f)
+	default:
 		return e.to(ctx, f, file)
 	}
-	pack, err := zstd.NewWriter(f, zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return err
 	}
