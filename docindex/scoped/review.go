@@ -22,7 +22,7 @@ const (
 
 	longestLook = 60 // seconds between two looks at documents of a crawl that were in transit
 
-	maxAway = 2000 // documents that are looked at again once they are no longer in transit; each is read alone
+	maxAway = 2000 // documents in transit that are looked at alone later; of more, their crawl is as a whole
 )
 
 // Run looks at the stored documents of crawls whose scope has changed, until ctx ends: it ends those
@@ -126,14 +126,14 @@ func (s *Store) noteEnds() {
 // again.
 type returning struct {
 	at, pause int64    // seconds since 1970, seconds
-	away      []string // their DOC_IDs; of a crawl that is over, all documents are looked at
+	away      []string // their DOC_IDs; nil: all documents of the crawl are looked at
 }
 
 // over reports whether nothing of a crawl is to be fetched any more.
 func (c *crawl) over(now int64) bool { return c.Stopped || c.rules != nil && c.rules.Over(now) }
 
-// awaitReturn makes noteReturned look at a crawl, or no longer if is is false. Of documents beyond
-// maxAway those that come back end when they are handed out again.
+// awaitReturn makes noteReturned look at a crawl, or no longer if is is false. It keeps away if all
+// crawls together then have maxAway at most.
 func (s *Store) awaitReturn(id string, is bool, away []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,12 +146,16 @@ func (s *Store) awaitReturn(id string, is bool, away []string) {
 	for _, other := range s.returning {
 		room -= len(other.away)
 	}
-	s.returning[id] = returning{s.now() + pause, pause, away[:min(len(away), room)]}
+	if len(away) > room {
+		away = nil
+	}
+	s.returning[id] = returning{s.now() + pause, pause, away}
 }
 
 // noteReturned looks at crawls that had documents in transit that are not to be fetched again. Such a
 // document is scheduled when its spider's connection or its lease ends, and then nobody may ask for it.
 // A crawl that is over is reviewed once more then. It has ended when it has no documents in transit.
+// A crawl that goes on is reviewed once more, too, if not all of them are known by their DOC_IDs.
 func (s *Store) noteReturned(ctx context.Context) (failed string, err error) {
 	for _, id := range s.returned() {
 		if one := s.lookReturned(ctx, id); one != nil {
@@ -191,9 +195,15 @@ func (s *Store) lookReturned(ctx context.Context, id string) error {
 // lookAway is lookReturned for a crawl that goes on. It ends those of the documents that have come back
 // and are not in scope.
 func (s *Store) lookAway(ctx context.Context, id string, c *crawl) error {
-	s.mu.RLock()
+	s.mu.Lock()
 	away := s.returning[id].away
-	s.mu.RUnlock()
+	if away == nil {
+		s.reviews[id] = struct{}{}
+	}
+	s.mu.Unlock()
+	if away == nil {
+		return nil
+	}
 	r := &reviewing{s: s, c: c}
 	s.setReviewing(true)
 	defer s.setReviewing(false)
@@ -249,7 +259,7 @@ type reviewing struct {
 	ended   docindex.Outcomes
 	rules   []scope.Rule // of ended
 	recalls docindex.Outcomes
-	away    []string // DOC_IDs of what was in recalls, at most maxAway
+	away    []string // DOC_IDs of what was in recalls, the first maxAway and one more
 	again   docindex.Puts
 	err     error
 }
@@ -272,9 +282,12 @@ func (s *Store) review(ctx context.Context, id string) error {
 		err = r.flush(ctx)
 	}
 	if err == nil {
-		left := len(r.away) > 0
+		left, over := len(r.away) > 0, c.over(now)
+		if over {
+			r.away = nil // all documents are looked at
+		}
 		s.awaitReturn(id, left, r.away)
-		if !left || !c.over(now) {
+		if !left || !over {
 			err = s.reviewed(ctx, id, c)
 		}
 	}
@@ -326,7 +339,7 @@ func (r *reviewing) look(d *docindex.Document, now int64) {
 		r.ended.Add(outcomeOf(c))
 		r.rules = append(r.rules, rule)
 	case ends && d.State == docindex.InTransit:
-		if len(r.away) < maxAway {
+		if len(r.away) <= maxAway {
 			r.away = append(r.away, string(d.DocID))
 		}
 		if r.recalls.Add(outcomeOf(c)); faulty(faultTwice) {

@@ -172,23 +172,104 @@ func TestReturnedAfterTheClockWentBack(t *testing.T) {
 	}
 }
 
-// TestAwayIsBounded: all crawls together keep maxAway DOC_IDs of documents in transit.
+// TestAwayIsBounded: all crawls together keep maxAway DOC_IDs of documents in transit, each crawl those of
+// all its documents or none.
 func TestAwayIsBounded(t *testing.T) {
 	s := New(memory.New())
-	ids := make([]string, maxAway-1)
+	ids := make([]string, maxAway+1)
 	for _, step := range []struct {
 		crawl      string
 		some, want int // DOC_IDs of the crawl, and of those that are kept
-	}{{"a", 10, 10}, {"b", maxAway - 1, maxAway - 10}, {"c", 5, 0}, {"a", maxAway - 1, 10}, {"b", 3, 3}, {"c", 5, 5}} {
+	}{{"a", maxAway + 1, 0}, {"a", 10, 10}, {"b", maxAway - 9, 0}, {"b", maxAway - 10, maxAway - 10}, {"c", 5, 0},
+		{"a", maxAway, 0}, {"b", 3, 3}, {"c", 5, 5}, {"a", maxAway - 8, maxAway - 8}} {
 		s.awaitReturn(step.crawl, true, ids[:step.some])
-		if kept := len(s.returning[step.crawl].away); kept != step.want {
-			t.Errorf("%+v: %d are kept", step, kept)
+		if away := s.returning[step.crawl].away; len(away) != step.want || step.want == 0 && away != nil {
+			t.Errorf("%+v: %d are kept", step, len(away))
 		}
 	}
 	s.awaitReturn("a", false, nil)
 	if len(s.returning) != 2 {
 		t.Errorf("%d crawls are looked at again; want b and c", len(s.returning))
 	}
+}
+
+// TestMoreComeBackThanAreKept: documents that were in transit when the scope changed come back, and there
+// is no room for all their DOC_IDs. All end, those first that the slots give back at once.
+func TestMoreComeBackThanAreKept(t *testing.T) {
+	for _, is := range []struct{ documents, ofOthers int }{{maxAway + 10, 0}, {3, maxAway}} {
+		s := New(memory.New())
+		now := time.Now().Unix()
+		s.SetClock(func() int64 { return now })
+		taken := takenOfC(t, s, is.documents)
+		if is.ofOthers > 0 {
+			s.awaitReturn("other", true, make([]string, is.ofOthers))
+		}
+		change(t, s, func(to *Settings) { to.Scope.Domains = []string{"other.test"} })
+		review := func(later, completed int) {
+			t.Helper()
+			now += int64(later)
+			if _, err := s.Review(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			i, err := s.Crawl(t.Context(), "c")
+			if err != nil || i.Scheduled != 0 || i.Completed != uint64(completed) || i.Review {
+				t.Errorf("%+v: %+v, %v; want %d completed and none scheduled", is, i, err, completed)
+			}
+		}
+		review(0, 0)
+		var slots, spider docindex.Outcomes
+		for i, o := range taken {
+			if i < is.documents-1 {
+				slots.Add(o)
+			} else {
+				spider.Add(o)
+			}
+		}
+		for _, back := range []*docindex.Outcomes{&slots, &spider} {
+			if err := s.Return(t.Context(), back); err != nil {
+				t.Fatal(err)
+			}
+			done := is.documents
+			if back == &slots {
+				done--
+			}
+			review(longestLook, done)
+			if kept := len(s.returning["c"].away); kept != is.documents-done {
+				t.Errorf("%+v: %d DOC_IDs are kept after %d have ended", is, kept, done)
+			}
+		}
+	}
+}
+
+// TestStoppedKeepsNoIDs: a stopped crawl with a document in transit is looked at again as a whole.
+func TestStoppedKeepsNoIDs(t *testing.T) {
+	s := New(memory.New())
+	takenOfC(t, s, 1)
+	change(t, s, func(is *Settings) { is.Stopped = true })
+	if _, err := s.Review(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if r, is := s.returning["c"]; !is || r.away != nil {
+		t.Errorf("%v, %+v; want that the crawl is looked at again, and no DOC_ID", is, r)
+	}
+}
+
+// takenOfC puts some documents of the crawl c, each on a host of its own, and takes them all.
+func takenOfC(t *testing.T, s *Store, some int) (taken []docindex.Outcome) {
+	t.Helper()
+	var urls []string
+	for i := range some {
+		urls = append(urls, fmt.Sprintf("http://h%d.test/", i))
+	}
+	putOfC(t, s, urls...)
+	var b docindex.Batch
+	if err := s.Candidates(t.Context(), some, nil, &b); err != nil || b.Len() != some {
+		t.Fatalf("%d candidates, %v; want %d", b.Len(), err, some)
+	}
+	for i := range b.Len() {
+		taken = append(taken, docindex.Outcome{DocID: b.At(i).DocID, URL: b.At(i).URL, Status: 200})
+	}
+	return taken
 }
 
 func putOfC(t *testing.T, s *Store, urls ...string) {
