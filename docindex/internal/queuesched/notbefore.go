@@ -36,9 +36,10 @@ const (
 
 // NotBefore returns when a queue may be served to a consumer, as far as the queue and the host that
 // its key names go, and the reason why not before. Never says that some event has to come first. The
-// budget of a domain is a reason where other domains of its crawl have work; the queue may be served before
-// if none of theirs may. For the slots it is the reason, too, where a gap or a delay ends before it; for
-// clients the levels that pace them are.
+// budget of a domain is a reason where other domains of its crawl have work, which domainsWithWork
+// estimates if queues are on disk alone; the queue may be served before if none of theirs may. For the
+// slots it is the reason, too, where a gap or a delay ends before it; for clients the levels that pace
+// them are.
 func (d *Scheduler) NotBefore(id uint32, consumer Consumer, now int64) (at int64, reason Reason) {
 	at, reason = d.notBefore(d.queues.At(id), consumer, now, false)
 	if at <= now && consumer == FrontierConsumer {
