@@ -168,8 +168,8 @@ func (c *checking) passed(crawl, no uint32, q *queueRecord, fresh bool) bool {
 	return wakePlace{q.wake, no}.before(place.wake)
 }
 
-// firstDue returns when the first scheduled document of a queue is due. It passes over purged
-// partitions.
+// firstDue returns when the first scheduled document of a queue is due. It passes over partitions that
+// are purged, or of a stopped crawl, as cursors do.
 func (c *checking) firstDue(no uint32) (at int64, ok bool) {
 	it, err := c.s.db.NewIter(&pebble.IterOptions{
 		LowerBound: numberKey(planRow, no), UpperBound: numberEnd(planRow, no)})
@@ -179,7 +179,8 @@ func (c *checking) firstDue(no uint32) (at int64, ok bool) {
 	defer it.Close()
 	for it.First(); it.Valid(); it.Next() {
 		body, err := readPlan(it.Value())
-		if one := c.s.crawls.partitions[body.member]; err != nil || one != nil && one.purged {
+		one := c.s.crawls.partitions[body.member]
+		if err != nil || one != nil && (one.purged || one.domain.Crawl.Stopped) {
 			continue
 		}
 		p := place(it.Key()[1+4:])

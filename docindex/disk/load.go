@@ -209,7 +209,6 @@ func (l *loading) finish() error {
 		return err
 	}
 	s.txn.endedBatches = nil // stale has their keys already
-	s.queues.before = s.queues.globals.queueNo
 	if s.queues.journal.first == 0 {
 		s.queues.journal.first = s.queues.journal.no + 1
 	}

@@ -159,6 +159,7 @@ func (s *Store) load() error {
 		}
 		switch step.kind {
 		case journalRow:
+			s.queues.before = s.queues.globals.queueNo // so that a step that follows finds the queues
 			if err = l.upgrade(); err == nil {
 				s.queues.cold.counting = counting{rows: s.db.NewSnapshot(), next: []byte{wakeRow}, from: now,
 					loaded: map[uint32]struct{}{}}

@@ -125,7 +125,8 @@ func (l *logger) Fatalf(format string, args ...any) { l.fatal(fmt.Errorf(format,
 // background logs the failure of a flush or compaction, at most one in logAfter. Pebble tries it again.
 func (l *logger) background(err error) {
 	now, quiet := time.Now(), l.quiet.Load()
-	if now.UnixNano() < quiet || !l.quiet.CompareAndSwap(quiet, now.Add(logAfter).UnixNano()) {
+	left := time.Unix(0, quiet).Sub(now) // longer than logAfter if the clock went back
+	if left > 0 && left <= logAfter || !l.quiet.CompareAndSwap(quiet, now.Add(logAfter).UnixNano()) {
 		return
 	}
 	l.log.Warn().Err(err).Msg("docindex on disk: work in the background failed and is tried again")

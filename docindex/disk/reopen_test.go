@@ -91,6 +91,7 @@ func TestReopen(t *testing.T) {
 		"leases": reopenLeases, "servings": reopenServed, "settings": reopenSettings,
 		"settings of queues to come": reopenPresets,
 		"settings of hosts":          reopenHostOverrides,
+		"delays of hosts":            reopenHostDelays,
 		"slots":                      reopenSlots, "pauses": reopenPauses, "answers": reopenAnswers,
 		"usual pauses": reopenUsual,
 		"addresses":    reopenAddresses,
@@ -192,6 +193,43 @@ func reopenHostOverrides(t *testing.T, path string) {
 	s = again(t, s, path)
 	if l, err := s.HostStatus(t.Context(), []byte("late.test")); err != nil || !l.AtSlots.NotBefore.Equal(due) {
 		t.Errorf("what is due later, of which nobody asked before: %+v, %v", l, err)
+	}
+}
+
+// reopenHostDelays checks that the operator's delay of a host counts from the last request to it, at
+// clients and at the slots, where no document of the host is in transit at the restart.
+func reopenHostDelays(t *testing.T, path string) {
+	s := open(t, path, disk.Batch)
+	for _, host := range []string{"a.test", "b.test"} {
+		putURLs(t, s, urls("http://"+host+"/1", "http://"+host+"/2")...)
+		if err := s.Set(t.Context(), docindex.Setting{Kind: docindex.SetDelay, Host: true,
+			Scope: docindex.Scope{Key: []byte(host)}, Value: 3600}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	take := func(when string, want int) {
+		t.Helper()
+		var b docindex.Batch
+		if err := s.Candidates(t.Context(), 10, nil, &b); err != nil || b.Len() != want {
+			t.Errorf("%s: %d candidates, %v; want %d", when, b.Len(), err, want)
+		}
+		var o docindex.Outcomes
+		for i := range b.Len() {
+			o.Add(docindex.Outcome{DocID: b.At(i).DocID, URL: b.At(i).URL, Status: 200})
+		}
+		if err := s.Outcomes(t.Context(), &o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want(t, "a client", serve(t, s, docindex.Request{MaxQueues: 1, PerQueue: 1, Lease: time.Second}), "http://a.test/1")
+	take("the slots", 1)
+	for range 3 {
+		time.Sleep(20*time.Minute - time.Second)
+		want(t, "before the hour", serve(t, s, docindex.Request{}))
+		take("before the hour", 0)
+		s = again(t, s, path)
+		want(t, "opened again", serve(t, s, docindex.Request{}))
+		take("opened again", 0)
 	}
 }
 

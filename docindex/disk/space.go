@@ -88,11 +88,11 @@ func (s *space) failed() { s.retryAt.Store(time.Now().Add(retryAfter).UnixNano()
 // Create waits until retryAfter has passed since the last failure. For a compaction it waits until half
 // of the reserve is free, too, and returns ENOSPC if the store is closed meanwhile.
 func (s *space) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	wait := time.Until(time.Unix(0, s.retryAt.Load()))
-	if wait > 0 && (category == forFlush || category == forCompaction) {
+	wait := time.Until(time.Unix(0, s.retryAt.Load())) // longer than retryAfter if the clock went back
+	if wait > 0 && wait <= retryAfter && (category == forFlush || category == forCompaction) {
 		select {
 		case <-s.closing:
-		case <-time.After(min(wait, retryAfter)):
+		case <-time.After(wait):
 		}
 	}
 	for category == forCompaction {
