@@ -5,13 +5,13 @@ import (
 	"sync"
 )
 
-// batcher combines concurrent requests into few scripts. A lone caller is not delayed: it runs its
-// batch itself, which costs a third less time than to wake another goroutine and to be woken by it.
+// batcher combines concurrent requests into few scripts. A lone caller is not delayed: it asks itself,
+// which costs a third less time than to wake another goroutine and to be woken by it.
 // Requests that come while a batch runs wait until it ends, or until there are as many as in it and
 // at least minBeside: then they run beside it, so that Redis works while the callers of the other
 // batch are answered. At most two batches run at a time.
 type batcher[T, R any] struct {
-	ask func([]T) []R // answers in the order of the requests
+	ask func(context.Context, []T) []R // answers in the order of the requests
 
 	mu      sync.Mutex
 	running int          // batches
@@ -27,35 +27,40 @@ type batch[T, R any] struct {
 }
 
 // do makes one request. If ctx ends before its batch begins, the request is not made. If it ends
-// later, the caller that runs the batch gets the answer all the same, and those of the others are
-// dropped.
+// later, do returns at once, or, of a lone caller whose context has no deadline, when its batch is done.
 func (r *batcher[T, R]) do(ctx context.Context, asked T) (answer R, err error) {
 	if err := ctx.Err(); err != nil {
 		return answer, err
 	}
-	mine, place, begins := r.join(ctx, asked)
-	if begins {
-		r.run(mine)
-		return mine.answer(ctx, place)
+	mine, place, alone := r.join(ctx, asked)
+	if alone {
+		own, cancel := deadlineOf(ctx)
+		defer cancel()
+		r.run(own, mine)
 	}
 	select {
 	case <-mine.done:
-		return mine.answer(ctx, place)
 	case <-ctx.Done():
 		return answer, ctx.Err()
 	}
-}
-
-// answer returns the answer to one of the requests, once the batch is done.
-func (r *batch[T, R]) answer(ctx context.Context, place int) (answer R, err error) {
-	if r.answers[place] == nil {
+	if mine.answers[place] == nil {
 		return answer, ctx.Err()
 	}
-	return *r.answers[place], nil
+	return *mine.answers[place], nil
 }
 
-// join adds a request to the next batch. begins says that the caller is to run that batch now.
-func (r *batcher[T, R]) join(ctx context.Context, asked T) (mine *batch[T, R], place int, begins bool) {
+// deadlineOf returns a context that ends with ctx's deadline alone. The client of Redis writes and reads
+// in the caller's goroutine then. For a context that may be cancelled it would begin goroutines.
+func deadlineOf(ctx context.Context) (own context.Context, cancel context.CancelFunc) {
+	if at, ok := ctx.Deadline(); ok {
+		return context.WithDeadline(context.WithoutCancel(ctx), at)
+	}
+	return context.WithoutCancel(ctx), func() {}
+}
+
+// join adds a request to the next batch, and starts that if it may begin now. alone says that the
+// caller is to run it, as nobody else is in it.
+func (r *batcher[T, R]) join(ctx context.Context, asked T) (mine *batch[T, R], place int, alone bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.next == nil {
@@ -63,7 +68,12 @@ func (r *batcher[T, R]) join(ctx context.Context, asked T) (mine *batch[T, R], p
 	}
 	mine = r.next
 	mine.callers, mine.asked = append(mine.callers, ctx), append(mine.asked, asked)
-	return mine, len(mine.asked) - 1, r.nextLocked() != nil
+	now := r.nextLocked()
+	alone = now != nil && len(now.asked) == 1
+	if now != nil && !alone {
+		go r.run(context.Background(), now)
+	}
+	return mine, len(mine.asked) - 1, alone
 }
 
 const minBeside = 8 // callers: for so many a script's fixed cost is small
@@ -80,18 +90,18 @@ func (r *batcher[T, R]) nextLocked() (now *batch[T, R]) {
 }
 
 // run runs a batch, and starts the one that may begin then.
-func (r *batcher[T, R]) run(now *batch[T, R]) {
-	now.run(r.ask)
+func (r *batcher[T, R]) run(ctx context.Context, now *batch[T, R]) {
+	now.run(ctx, r.ask)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.running--
 	r.asking -= len(now.asked)
 	if next := r.nextLocked(); next != nil {
-		go r.run(next)
+		go r.run(context.Background(), next)
 	}
 }
 
-func (r *batch[T, R]) run(ask func([]T) []R) {
+func (r *batch[T, R]) run(ctx context.Context, ask func(context.Context, []T) []R) {
 	defer close(r.done)
 	r.answers = make([]*R, len(r.asked))
 	var here []int
@@ -104,7 +114,7 @@ func (r *batch[T, R]) run(ask func([]T) []R) {
 	if len(asked) == 0 {
 		return
 	}
-	answers := ask(asked)
+	answers := ask(ctx, asked)
 	for n := range answers {
 		r.answers[here[n]] = &answers[n]
 	}

@@ -16,7 +16,7 @@ func TestBatcherGathers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked [][]int
 		var r batcher[int, int]
-		r.ask = func(list []int) []int {
+		r.ask = func(_ context.Context, list []int) []int {
 			asked = append(asked, slices.Sorted(slices.Values(list)))
 			time.Sleep(time.Second)
 			answers := make([]int, len(list))
@@ -58,20 +58,6 @@ func TestBatcherGathers(t *testing.T) {
 		}
 		if _, err := r.do(gone, 22); !errors.Is(err, context.Canceled) || len(asked) != 3 {
 			t.Errorf("do of a caller that is gone = %v, asked in %v; want nothing asked", err, asked)
-		}
-	})
-}
-
-// TestBatcherAnswersWhoRunsTheBatch: a caller whose context ends while it runs its batch gets the
-// answer, so that it knows what it has reserved.
-func TestBatcherAnswersWhoRunsTheBatch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var r batcher[int, int]
-		r.ask = func(list []int) []int { time.Sleep(time.Second); return list }
-		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-		defer cancel()
-		if got, err := r.do(ctx, 7); got != 7 || err != nil {
-			t.Errorf("do = %d, %v; want 7", got, err)
 		}
 	})
 }

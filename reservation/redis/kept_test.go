@@ -2,7 +2,9 @@ package redis
 
 import (
 	"errors"
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -57,8 +59,28 @@ func TestBindingsOutliveTheirRedis(t *testing.T) {
 }
 
 // TestAnotherRedisThatKnowsTheScripts: when a connection ends, the next Redis may be another one that
-// has run the scripts before, such as a master that was replaced and comes back.
+// has run the scripts before, such as a master that was replaced and comes back. After concurrent calls
+// the client replaces a connection without an error.
 func TestAnotherRedisThatKnowsTheScripts(t *testing.T) {
+	t.Run("one caller", func(t *testing.T) { anotherRedis(t, func(*Store) {}) })
+	t.Run("concurrent callers", func(t *testing.T) {
+		anotherRedis(t, func(s *Store) {
+			var callers sync.WaitGroup
+			for n := range 16 {
+				callers.Go(func() {
+					for range 20 {
+						if _, err := s.AddHost(t.Context(), fmt.Sprintf("h%d.test", n), time.Time{}); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			callers.Wait()
+		})
+	})
+}
+
+func anotherRedis(t *testing.T, before func(*Store)) {
 	server := redistest.Start(t)
 	s, ctx := realStore(t, time.Second, server.Addr()), t.Context()
 	for _, host := range []string{"held.test", "free.test"} {
@@ -69,6 +91,7 @@ func TestAnotherRedisThatKnowsTheScripts(t *testing.T) {
 	if _, err := s.TryReserve(ctx, "held.test", time.Hour, ""); err != nil {
 		t.Fatal(err)
 	}
+	before(s)
 	do(t, s, []string{"SET"}, "p:chg_run{chg}", "another")
 	server.CLI("CLIENT", "KILL", "TYPE", "normal")
 	if err := answered(t, func() error {

@@ -68,7 +68,8 @@ type Store struct {
 	dial, wait time.Duration // at most, for a connection and for an answer
 	replica    time.Duration // at most, until a replica has taken what was written
 
-	met     atomic.Bool   // it has told this Redis of itself
+	changes atomic.Int64  // connections that have begun, and ends of connections
+	met     atomic.Int64  // changes when it last told Redis of itself
 	longest atomic.Int64  // lease in ms that this store has asked for
 	token   atomic.Uint64 // highest that it was given
 
@@ -92,10 +93,7 @@ func newStore(cfg Config, clock string) *Store {
 	}
 	s.SingleCalls.Batcher = s
 	for verb := range s.singles {
-		s.singles[verb].ask = func(calls []reservation.Call) []reservation.Answer {
-			return s.do(
-				context.Background(), calls)
-		}
+		s.singles[verb].ask = s.do
 	}
 	s.requests.ask = s.runRequests
 	return s
@@ -130,6 +128,7 @@ func (s *Store) connected() (rueidis.Client, error) {
 		TLSConfig:        s.cfg.TLS,
 		Dialer:           net.Dialer{Timeout: s.dial, KeepAlive: 15 * time.Second},
 		ConnWriteTimeout: s.wait,
+		DialCtxFn:        s.dialed,
 		DisableCache:     true,
 		DisableRetry:     true, // a script that may have run must not run again
 		ClusterOption:    rueidis.ClusterOption{MaxMovedRedirections: maxMoves},
@@ -158,7 +157,7 @@ func (s *Store) command(b rueidis.Builder, o op) rueidis.Completed {
 // ready returns the client of a Redis that this store has met.
 func (s *Store) ready(ctx context.Context) (rueidis.Client, error) {
 	c, err := s.connected()
-	if err == nil && !s.met.Load() {
+	if err == nil && s.met.Load() != s.changes.Load() {
 		err = s.arrive(ctx, c)
 	}
 	return c, err
@@ -197,7 +196,7 @@ func (s *Store) ended(answers []answer) []answer {
 	for i := range answers {
 		if err := answers[i].err; err != nil {
 			if _, says := rueidis.IsRedisErr(err); !says {
-				s.met.Store(false)
+				s.changes.Add(1)
 			}
 			answers[i].err = netguard.Redact(err, s.cfg.Password)
 		}
@@ -251,14 +250,14 @@ func (s *Store) eval(ctx context.Context, by way, o op) answer {
 
 // arrive checks whether this Redis is another process than before.
 func (s *Store) arrive(ctx context.Context, by way) error {
-	used := "0"
+	used, changes := "0", s.changes.Load()
 	if s.token.Load() > 0 {
 		used = "1"
 	}
 	a := s.eval(ctx, by, op{&s.scripts.arrive, []string{used, decimal(s.longest.Load()),
 		strconv.FormatUint(s.token.Load(), 10), s.penalty}})
 	if a.err == nil {
-		s.met.Store(true)
+		s.met.Store(changes)
 	}
 	return netguard.Redact(a.err, s.cfg.Password)
 }

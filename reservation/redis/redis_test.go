@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -78,4 +79,23 @@ func TestStore(t *testing.T) {
 		t.Cleanup(func() { do(t, b.Store.(*Store), []string{"FLUSHALL"}, "SYNC") })
 		return b
 	})
+}
+
+// TestDeadlineHolds: a lone caller waits for a Redis that hangs no longer than its context lasts.
+func TestDeadlineHolds(t *testing.T) {
+	server := redistest.Start(t)
+	s := New(Config{Addrs: []string{server.Addr()}})
+	defer s.Close()
+	if _, err := s.AddHost(t.Context(), "a.test", time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	server.Freeze()
+	defer server.Thaw()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	_, err := s.TryReserve(ctx, "a.test", time.Second, "me")
+	if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took >= writeTimeout {
+		t.Errorf("TryReserve of a Redis that hangs: %v after %v; want a deadline, before %v", err, took, writeTimeout)
+	}
 }

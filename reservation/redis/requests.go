@@ -71,7 +71,7 @@ type part struct {
 
 // runRequests runs a batch. Callers that reserve the next hosts are served in the order in which
 // they came.
-func (s *Store) runRequests(requests []request) []granted {
+func (s *Store) runRequests(ctx context.Context, requests []request) []granted {
 	parts := partsOf(requests)
 	ops := make([]op, len(parts))
 	for n, p := range parts {
@@ -82,7 +82,7 @@ func (s *Store) runRequests(requests []request) []granted {
 		ops[n] = op{&s.scripts.turn, appendNexts(args, requests, p.nexts)}
 	}
 	answers := make([]granted, len(requests))
-	for n, a := range s.run(context.Background(), ops) {
+	for n, a := range s.run(ctx, ops) {
 		s.grant(answers, requests, parts[n], a)
 	}
 	return answers

@@ -35,7 +35,7 @@ func testNextIsShared(t *testing.T, s *Store, requests []request) {
 			t.Fatal(err)
 		}
 	}
-	answers := s.runRequests(requests)
+	answers := s.runRequests(t.Context(), requests)
 	if len(answers) != 3 || len(answers[0].list) != 1 || len(answers[1].list) != 3 ||
 		len(answers[2].list) != 0 {
 		t.Fatalf("shares are %+v; want 1, 3 and none", answers)
@@ -83,7 +83,7 @@ func TestTurn(t *testing.T) {
 	later, stale := releaseOf(got["later.test"]), releaseOf(got["stale.test"])
 	next := time.Now().Add(time.Hour)
 	later.release.Time, stale.release.Token = next, got["stale.test"].Token+1
-	answers := s.runRequests([]request{
+	answers := s.runRequests(t.Context(), []request{
 		{lease: 60_000, holder: "you", most: 2}, stale, releaseOf(got["now.test"]), later,
 		releaseOf(got["now.test"]), releaseOf(got["shared.test"]),
 		releaseOf(reservation.Reservation{Host: "none.test", Token: 1}),
@@ -175,7 +175,7 @@ func TestTurnWhilePaused(t *testing.T) {
 		t.Fatal(err)
 	}
 	do(t, s, []string{"SET"}, "p:chg_pause{chg}", decimal(time.Now().Add(time.Hour).UnixMilli()))
-	answers := s.runRequests([]request{{lease: 60_000, most: 5}, releaseOf(r)})
+	answers := s.runRequests(t.Context(), []request{{lease: 60_000, most: 5}, releaseOf(r)})
 	if !errors.Is(answers[0].err, reservation.ErrNotNow) || !strings.Contains(answers[0].err.Error(),
 		"another than before") || answers[1].err != nil {
 		t.Errorf("answers are %v, %v; want a refusal that says why, and none", answers[0].err, answers[1].err)
