@@ -27,7 +27,9 @@ type batch[T, R any] struct {
 }
 
 // do makes one request. If ctx ends before its batch begins, the request is not made. If it ends
-// later, do returns at once, or, of a lone caller whose context has no deadline, when its batch is done.
+// later, do returns at once, but for a lone caller. That one gets the answer or the error of its request:
+// by its deadline, or when the client gives up to connect or to wait for an answer. Its deadline ends
+// the client's connection, on which another caller may just have begun to wait.
 func (r *batcher[T, R]) do(ctx context.Context, asked T) (answer R, err error) {
 	if err := ctx.Err(); err != nil {
 		return answer, err
@@ -37,11 +39,12 @@ func (r *batcher[T, R]) do(ctx context.Context, asked T) (answer R, err error) {
 		own, cancel := deadlineOf(ctx)
 		defer cancel()
 		r.run(own, mine)
-	}
-	select {
-	case <-mine.done:
-	case <-ctx.Done():
-		return answer, ctx.Err()
+	} else {
+		select {
+		case <-mine.done:
+		case <-ctx.Done():
+			return answer, ctx.Err()
+		}
 	}
 	if mine.answers[place] == nil {
 		return answer, ctx.Err()

@@ -61,3 +61,19 @@ func TestBatcherGathers(t *testing.T) {
 		}
 	})
 }
+
+// TestBatcherAnswersALoneCaller: a lone caller whose context is cancelled while its batch runs gets the
+// answer, so that it knows what it has reserved.
+func TestBatcherAnswersALoneCaller(t *testing.T) {
+	for range 20 { // a select would choose by chance
+		synctest.Test(t, func(t *testing.T) {
+			var r batcher[int, int]
+			r.ask = func(_ context.Context, list []int) []int { time.Sleep(time.Second); return list }
+			ctx, cancel := context.WithCancel(t.Context())
+			defer time.AfterFunc(time.Millisecond, cancel).Stop()
+			if got, err := r.do(ctx, 7); got != 7 || err != nil {
+				t.Errorf("do = %d, %v; want 7", got, err)
+			}
+		})
+	}
+}

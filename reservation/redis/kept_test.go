@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -99,5 +100,31 @@ func anotherRedis(t *testing.T, before func(*Store)) {
 		return err
 	}); !errors.Is(err, reservation.ErrNotNow) {
 		t.Errorf("TryReserve at another Redis, within a lease: %v; want ErrNotNow", err)
+	}
+}
+
+// TestAnotherRedisInTheMiddle: the connection of a call of many scripts ends. The scripts that follow go to
+// the next Redis, which is told of the store first.
+func TestAnotherRedisInTheMiddle(t *testing.T) {
+	server := redistest.Start(t)
+	s, ctx := realStore(t, time.Second, server.Addr()), t.Context()
+	for _, host := range []string{"held.test", "free.test"} {
+		if _, err := s.AddHost(ctx, host, time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.TryReserve(ctx, "held.test", time.Hour, ""); err != nil {
+		t.Fatal(err)
+	}
+	calls := make([]reservation.Call, runBatch*callBatch+1)
+	for n := range calls {
+		calls[n] = reservation.Call{Verb: reservation.TryReserve, Host: fmt.Sprintf("h%d.test", n), Lease: time.Hour}
+	}
+	calls[len(calls)-1].Host = "free.test"
+	do(t, s, []string{"SET"}, "p:chg_run{chg}", "another")
+	server.CLI("CLIENT", "KILL", "TYPE", "normal")
+	answers := s.Do(context.Background(), calls)
+	if first, last := answers[0].Err, answers[len(calls)-1].Err; first == nil || last == nil {
+		t.Errorf("the first of %d calls: %v, the last: %v; want two errors", len(calls), first, last)
 	}
 }

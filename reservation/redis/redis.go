@@ -129,9 +129,11 @@ func (s *Store) connected() (rueidis.Client, error) {
 		Dialer:           net.Dialer{Timeout: s.dial, KeepAlive: 15 * time.Second},
 		ConnWriteTimeout: s.wait,
 		DialCtxFn:        s.dialed,
-		DisableCache:     true,
-		DisableRetry:     true, // a script that may have run must not run again
-		ClusterOption:    rueidis.ClusterOption{MaxMovedRedirections: maxMoves},
+		// One connection: the client takes one of several at random, and begins it when it takes it first.
+		PipelineMultiplex: -1,
+		DisableCache:      true,
+		DisableRetry:      true, // a script that may have run must not run again
+		ClusterOption:     rueidis.ClusterOption{MaxMovedRedirections: maxMoves},
 	})
 	if err != nil {
 		s.failed, s.err = time.Now(),
@@ -163,24 +165,27 @@ func (s *Store) ready(ctx context.Context) (rueidis.Client, error) {
 	return c, err
 }
 
-// run runs scripts in one round trip. Each has an answer or an error.
+// run runs scripts, runBatch of them in a round trip. Each has an answer or an error.
 func (s *Store) run(ctx context.Context, ops []op) (answers []answer) {
 	answers = make([]answer, len(ops))
-	c, err := s.ready(ctx)
-	if err != nil {
-		return failed(answers, err)
-	}
 	for from := 0; from < len(ops); from += runBatch { // the time for an answer is that for all of DoMulti
+		c, err := s.ready(ctx)
+		if err != nil {
+			failed(answers[from:], err)
+			break
+		}
 		var commands []rueidis.Completed
 		for _, o := range ops[from:min(from+runBatch, len(ops))] {
 			commands = append(commands, s.command(c.B(), o))
 		}
+		to := from + len(commands)
 		for i, result := range c.DoMulti(ctx, commands...) {
 			answers[from+i] = answerOf(result)
 		}
+		s.runUnknown(ctx, c, ops[from:to], answers[from:to])
+		s.ended(answers[from:to])
 	}
-	s.runUnknown(ctx, c, ops, answers)
-	return s.ended(answers)
+	return answers
 }
 
 func failed(answers []answer, err error) []answer {
