@@ -21,6 +21,7 @@ const (
 	settleMost = 5 * time.Second // how long a change waits for the review of its crawl
 
 	longestLook = 60 // seconds between two looks at documents of a crawl that were in transit
+	looksShare  = 20 // such looks at all documents of a crawl take one part in so many of the time
 
 	maxAway = 2000 // documents in transit that are looked at alone later; of more, their crawl is as a whole
 )
@@ -133,11 +134,11 @@ type returning struct {
 func (c *crawl) over(now int64) bool { return c.Stopped || c.rules != nil && c.rules.Over(now) }
 
 // awaitReturn makes noteReturned look at a crawl, or no longer if is is false. It keeps away if all
-// crawls together then have maxAway at most.
-func (s *Store) awaitReturn(id string, is bool, away []string) {
+// crawls together then have maxAway at most. The look at all documents that has ended took so many seconds.
+func (s *Store) awaitReturn(id string, is bool, away []string, took int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	pause := max(1, min(2*s.returning[id].pause, longestLook))
+	pause := max(1, min(2*s.returning[id].pause, longestLook), looksShare*took)
 	delete(s.returning, id)
 	if !is {
 		return
@@ -188,7 +189,7 @@ func (s *Store) lookReturned(ctx context.Context, id string) error {
 	case err == nil && n.InTransit == 0:
 		err = s.reviewed(ctx, id, c)
 	}
-	s.awaitReturn(id, err != nil || n.InTransit > 0, nil)
+	s.awaitReturn(id, err != nil || n.InTransit > 0, nil, 0)
 	return err
 }
 
@@ -211,7 +212,7 @@ func (s *Store) lookAway(ctx context.Context, id string, c *crawl) error {
 	if err != nil {
 		r.away = away
 	}
-	s.awaitReturn(id, len(r.away) > 0, r.away)
+	s.awaitReturn(id, len(r.away) > 0, r.away, 0)
 	return err
 }
 
@@ -267,7 +268,7 @@ type reviewing struct {
 func (s *Store) review(ctx context.Context, id string) error {
 	c := s.find([]byte(id))
 	if c == nil {
-		s.awaitReturn(id, false, nil)
+		s.awaitReturn(id, false, nil, 0)
 		return nil
 	}
 	r := &reviewing{s: s, c: c}
@@ -286,7 +287,7 @@ func (s *Store) review(ctx context.Context, id string) error {
 		if over {
 			r.away = nil // all documents are looked at
 		}
-		s.awaitReturn(id, left, r.away)
+		s.awaitReturn(id, left, r.away, s.now()-now)
 		if !left || !over {
 			err = s.reviewed(ctx, id, c)
 		}

@@ -182,12 +182,12 @@ func TestAwayIsBounded(t *testing.T) {
 		some, want int // DOC_IDs of the crawl, and of those that are kept
 	}{{"a", maxAway + 1, 0}, {"a", 10, 10}, {"b", maxAway - 9, 0}, {"b", maxAway - 10, maxAway - 10}, {"c", 5, 0},
 		{"a", maxAway, 0}, {"b", 3, 3}, {"c", 5, 5}, {"a", maxAway - 8, maxAway - 8}} {
-		s.awaitReturn(step.crawl, true, ids[:step.some])
+		s.awaitReturn(step.crawl, true, ids[:step.some], 0)
 		if away := s.returning[step.crawl].away; len(away) != step.want || step.want == 0 && away != nil {
 			t.Errorf("%+v: %d are kept", step, len(away))
 		}
 	}
-	s.awaitReturn("a", false, nil)
+	s.awaitReturn("a", false, nil, 0)
 	if len(s.returning) != 2 {
 		t.Errorf("%d crawls are looked at again; want b and c", len(s.returning))
 	}
@@ -202,7 +202,7 @@ func TestMoreComeBackThanAreKept(t *testing.T) {
 		s.SetClock(func() int64 { return now })
 		taken := takenOfC(t, s, is.documents)
 		if is.ofOthers > 0 {
-			s.awaitReturn("other", true, make([]string, is.ofOthers))
+			s.awaitReturn("other", true, make([]string, is.ofOthers), 0)
 		}
 		change(t, s, func(to *Settings) { to.Scope.Domains = []string{"other.test"} })
 		review := func(later, completed int) {
@@ -270,6 +270,19 @@ func takenOfC(t *testing.T, s *Store, some int) (taken []docindex.Outcome) {
 		taken = append(taken, docindex.Outcome{DocID: b.At(i).DocID, URL: b.At(i).URL, Status: 200})
 	}
 	return taken
+}
+
+// TestLongLooksAreSeldom: a look at all documents of a crawl that took long is not repeated soon. One that
+// took no time is repeated after a minute at most.
+func TestLongLooksAreSeldom(t *testing.T) {
+	s := New(memory.New())
+	s.SetClock(func() int64 { return 1000 })
+	for _, look := range []struct{ took, want int64 }{{0, 1}, {0, 2}, {30, 600}, {0, 60}, {0, 60}, {2, 60}, {4, 80}} {
+		s.awaitReturn("a", true, nil, look.took)
+		if got := s.returning["a"].at - 1000; got != look.want {
+			t.Errorf("%+v: looks again after %d s", look, got)
+		}
+	}
 }
 
 func putOfC(t *testing.T, s *Store, urls ...string) {
