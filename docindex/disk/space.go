@@ -20,7 +20,8 @@ const (
 	reserveTables = 16                    // the reserve, in tables
 	leastTable    = 256 << 10             // bytes
 	askAfter      = 50 * time.Millisecond // ask the file system again after this time
-	retryAfter    = time.Second           // begin no flush and no compaction so long after one failed
+	retryAfter    = time.Second           // create no table so long after a flush or a compaction failed
+	retryClosing  = 10 * time.Millisecond // the same while the store is being closed
 )
 
 // space checks how much of the disk is free. It is also the file system that Pebble uses.
@@ -85,13 +86,15 @@ const (
 func (s *space) failed() { s.retryAt.Store(time.Now().Add(retryAfter).UnixNano()) }
 
 // Create is [vfs.FS.Create]. Pebble repeats a flush or compaction that failed at once and for ever, so
-// Create waits until retryAfter has passed since the last failure. For a compaction it waits until half
+// Create waits until retryAfter has passed since the last failure. A compaction that cannot open what it
+// reads does not come so far, and is repeated at once. For a compaction it waits until half
 // of the reserve is free, too, and returns ENOSPC if the store is closed meanwhile.
 func (s *space) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	wait := time.Until(time.Unix(0, s.retryAt.Load())) // longer than retryAfter if the clock went back
 	if wait > 0 && wait <= retryAfter && (category == forFlush || category == forCompaction) {
 		select {
 		case <-s.closing:
+			time.Sleep(min(wait, retryClosing))
 		case <-time.After(wait):
 		}
 	}

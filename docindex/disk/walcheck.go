@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -57,11 +59,11 @@ func checkMarker(path string) error {
 	if err != nil {
 		return err
 	}
-	tables, err := filepath.Glob(filepath.Join(path, "[0-9]*.sst"))
+	tables, err := filesIn(path, "[0-9]*.sst")
 	if err != nil || len(logs)+len(tables) == 0 {
 		return err
 	}
-	markers, err := filepath.Glob(filepath.Join(path, "marker.manifest.*"))
+	markers, err := filesIn(path, "marker.manifest.*")
 	if err != nil || len(markers) > 0 {
 		return err
 	}
@@ -78,18 +80,33 @@ type walFile struct {
 
 // logsIn returns the logs in the folder of a database, the newest one last.
 func logsIn(path string) (logs []walFile, err error) {
-	files, err := filepath.Glob(filepath.Join(path, "*.log"))
+	files, err := filesIn(path, "*.log")
 	if err != nil {
 		return nil, err
 	}
 	for _, file := range files {
-		n, err := strconv.ParseUint(strings.TrimSuffix(filepath.Base(file), ".log"), 10, 64)
+		n, err := strconv.ParseUint(strings.TrimSuffix(file, ".log"), 10, 64)
 		if err == nil {
-			logs = append(logs, walFile{file, n})
+			logs = append(logs, walFile{filepath.Join(path, file), n})
 		}
 	}
 	slices.SortFunc(logs, func(a, b walFile) int { return cmp.Compare(a.number, b.number) })
 	return logs, nil
+}
+
+// filesIn returns the names of the files in a folder that match a pattern. There is none if there is no
+// folder.
+func filesIn(path, pattern string) (names []string, err error) {
+	files, err := os.ReadDir(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, file := range files {
+		if ok, _ := filepath.Match(pattern, file.Name()); ok {
+			names = append(names, file.Name())
+		}
+	}
+	return names, err
 }
 
 // findDamage reads the chunks of a log up to the first bad one. It returns the offset of the bad

@@ -115,6 +115,11 @@ func TestMarkerIsMissing(t *testing.T) {
 	const puts = 10
 	for _, closed := range []bool{false, true} {
 		path, _ := crashed(t, puts)
+		pattern := filepath.Join(t.TempDir(), "index[1") // which is no valid pattern
+		if err := os.Rename(path, pattern); err != nil {
+			t.Fatal(err)
+		}
+		path = pattern
 		if closed { // its URLs are in a table
 			s, err := disk.Open(disk.Config{Path: path})
 			if err != nil {
@@ -124,7 +129,7 @@ func TestMarkerIsMissing(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		markers, err := filepath.Glob(filepath.Join(path, "marker.manifest.*"))
+		markers, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*", "marker.manifest.*"))
 		if err != nil || len(markers) != 1 {
 			t.Fatal(markers, err)
 		}
