@@ -317,7 +317,7 @@ const fewQueues = 64 << 10 // bytes
 // open prepares for queues that are not in memory.
 func (c *coldQueues) open(now, served int64) error {
 	c.evictor = evictor{sched: c.sched, queues: &c.table.queues, names: c.names,
-		budget: c.db.cfg.Memory / 5 * 3} // the garbage collector takes the rest
+		budget: c.db.cfg.Memory/5*3 - c.table.keys.mostBytes()} // the garbage collector takes the rest
 	c.totals = map[uint32]struct{}{}
 	c.openedAt, c.served = now, served
 	c.sched.KeepCold(c)

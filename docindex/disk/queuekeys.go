@@ -20,6 +20,9 @@ func newQueueKeys(memory int64) queueKeys {
 	return queueKeys{most: int(memory / 64 / 64)}
 }
 
+// mostBytes returns how many bytes all filters may take, but for the first one.
+func (k *queueKeys) mostBytes() int64 { return int64(k.most) * 64 * 4 / 3 }
+
 func (k *queueKeys) add(n *name) {
 	if k.room == 0 {
 		lines := firstLines
