@@ -1,9 +1,9 @@
 package disk
 
-// queueKeys says which queues a store may have that was empty when it was opened. It has the names of
-// the rows that find queues by their keys. If a name is missing, there is no such row to look for. It is a
-// list of filters, each four times as large as the one before. The largest may take a 64th of the memory
-// for queues. Once that is full, the more names it takes, the more often it is wrong. The zero value is
+// queueKeys says which queues a store may have, if the store was empty when it was opened. It holds the
+// names of the rows that map keys to queues. If a name is missing, the store has no such row. It is a list
+// of Bloom filters, each four times as large as the one before. The largest takes at most a 64th of
+// docindex.memory. Names are added to it even when it is full, and make it more often wrong. The zero value is
 // not ready: use newQueueKeys.
 type queueKeys struct {
 	filters []filter

@@ -21,7 +21,7 @@ const (
 	settleMost = 5 * time.Second // how long a change waits for the review of its crawl
 
 	longestLook = 60 // seconds between two looks at documents of a crawl that were in transit
-	looksShare  = 20 // such looks at all documents of a crawl take one part in so many of the time
+	looksShare  = 20 // a look at all documents of a crawl is followed by a pause so many times as long
 
 	maxAway = 2000 // documents in transit that are looked at alone later; of more, their crawl is as a whole
 )
@@ -133,8 +133,9 @@ type returning struct {
 // over reports whether nothing of a crawl is to be fetched any more.
 func (c *crawl) over(now int64) bool { return c.Stopped || c.rules != nil && c.rules.Over(now) }
 
-// awaitReturn makes noteReturned look at a crawl, or no longer if is is false. It keeps away if all
-// crawls together then have maxAway at most. The look at all documents that has ended took so many seconds.
+// awaitReturn makes noteReturned look at a crawl again, or no longer if is is false. away are the DOC_IDs
+// to look at. They are kept only if all crawls together then have maxAway at most; otherwise noteReturned
+// looks at all documents of the crawl. took is how many seconds the last such look took; 0: there was none.
 func (s *Store) awaitReturn(id string, is bool, away []string, took int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// batcher combines concurrent requests into few scripts. A lone caller is not delayed: it asks itself,
-// which costs a third less time than to wake another goroutine and to be woken by it.
+// batcher combines concurrent requests into few scripts. A lone caller is not delayed: it runs its
+// script in its own goroutine, which takes a third less time than to wake another one and to wait for it.
 // Requests that come while a batch runs wait until it ends, or until there are as many as in it and
 // at least minBeside: then they run beside it, so that Redis works while the callers of the other
 // batch are answered. At most two batches run at a time.

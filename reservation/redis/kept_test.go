@@ -81,7 +81,10 @@ func TestAnotherRedisThatKnowsTheScripts(t *testing.T) {
 	})
 }
 
-func anotherRedis(t *testing.T, before func(*Store)) {
+// startWithLease starts a Redis and a store of it, with the hosts free.test and held.test. The latter is
+// leased for an hour.
+func startWithLease(t *testing.T) (*redistest.Server, *Store) {
+	t.Helper()
 	server := redistest.Start(t)
 	s, ctx := realStore(t, time.Second, server.Addr()), t.Context()
 	for _, host := range []string{"held.test", "free.test"} {
@@ -92,11 +95,23 @@ func anotherRedis(t *testing.T, before func(*Store)) {
 	if _, err := s.TryReserve(ctx, "held.test", time.Hour, ""); err != nil {
 		t.Fatal(err)
 	}
-	before(s)
+	return server, s
+}
+
+// becomeAnother makes a Redis look like another process that has run the scripts, and ends the connections
+// to it.
+func becomeAnother(t *testing.T, server *redistest.Server, s *Store) {
+	t.Helper()
 	do(t, s, []string{"SET"}, "p:chg_run{chg}", "another")
 	server.CLI("CLIENT", "KILL", "TYPE", "normal")
+}
+
+func anotherRedis(t *testing.T, before func(*Store)) {
+	server, s := startWithLease(t)
+	before(s)
+	becomeAnother(t, server, s)
 	if err := answered(t, func() error {
-		_, err := s.TryReserve(ctx, "free.test", time.Hour, "")
+		_, err := s.TryReserve(t.Context(), "free.test", time.Hour, "")
 		return err
 	}); !errors.Is(err, reservation.ErrNotNow) {
 		t.Errorf("TryReserve at another Redis, within a lease: %v; want ErrNotNow", err)
@@ -106,23 +121,13 @@ func anotherRedis(t *testing.T, before func(*Store)) {
 // TestAnotherRedisInTheMiddle: the connection of a call of many scripts ends. The scripts that follow go to
 // the next Redis, which is told of the store first.
 func TestAnotherRedisInTheMiddle(t *testing.T) {
-	server := redistest.Start(t)
-	s, ctx := realStore(t, time.Second, server.Addr()), t.Context()
-	for _, host := range []string{"held.test", "free.test"} {
-		if _, err := s.AddHost(ctx, host, time.Time{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := s.TryReserve(ctx, "held.test", time.Hour, ""); err != nil {
-		t.Fatal(err)
-	}
+	server, s := startWithLease(t)
 	calls := make([]reservation.Call, runBatch*callBatch+1)
 	for n := range calls {
 		calls[n] = reservation.Call{Verb: reservation.TryReserve, Host: fmt.Sprintf("h%d.test", n), Lease: time.Hour}
 	}
 	calls[len(calls)-1].Host = "free.test"
-	do(t, s, []string{"SET"}, "p:chg_run{chg}", "another")
-	server.CLI("CLIENT", "KILL", "TYPE", "normal")
+	becomeAnother(t, server, s)
 	answers := s.Do(context.Background(), calls)
 	if first, last := answers[0].Err, answers[len(calls)-1].Err; first == nil || last == nil {
 		t.Errorf("the first of %d calls: %v, the last: %v; want two errors", len(calls), first, last)
