@@ -12,8 +12,11 @@ import (
 //
 // The embedded scheduler has no timer that looks for waiting compactions every 100 ms. With one
 // compaction at a time, the end of one starts the next.
+//
+// Pebble repeats a compaction that failed at once and for ever, so the end of one waits as space asks.
 type compactions struct {
 	*pebble.ConcurrencyLimitScheduler
+	space *space
 	began atomic.Bool // between begin and end
 }
 
@@ -21,12 +24,41 @@ func newCompactions() *compactions {
 	return &compactions{ConcurrencyLimitScheduler: pebble.NewConcurrencyLimitSchedulerWithNoPeriodicGrantingForTest()}
 }
 
+// Register is [pebble.CompactionScheduler.Register].
+func (c *compactions) Register(goroutines int, db pebble.DBForCompaction) {
+	c.ConcurrencyLimitScheduler.Register(goroutines, grantedDB{db, c.space})
+}
+
 // TrySchedule is [pebble.CompactionScheduler.TrySchedule].
 func (c *compactions) TrySchedule() (bool, pebble.CompactionGrantHandle) {
 	if !c.began.Load() {
 		return false, nil
 	}
-	return c.ConcurrencyLimitScheduler.TrySchedule()
+	ok, handle := c.ConcurrencyLimitScheduler.TrySchedule()
+	return ok, grant{handle, c.space}
+}
+
+// grantedDB is a database whose compactions run with a grant.
+type grantedDB struct {
+	pebble.DBForCompaction
+	space *space
+}
+
+// Schedule is [pebble.DBForCompaction.Schedule].
+func (d grantedDB) Schedule(handle pebble.CompactionGrantHandle) bool {
+	return d.DBForCompaction.Schedule(grant{handle, d.space})
+}
+
+// grant is the right to run a compaction. While one has it, no other begins.
+type grant struct {
+	pebble.CompactionGrantHandle
+	space *space
+}
+
+// Done is [pebble.CompactionGrantHandle.Done]. Pebble calls it after the compaction, without a lock.
+func (g grant) Done() {
+	g.space.waitAfterFailure()
+	g.CompactionGrantHandle.Done()
 }
 
 // end allows no further compactions, but for those that follow one that runs.

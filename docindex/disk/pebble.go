@@ -43,6 +43,7 @@ func options(space *space, memory int64, log *logger, compactions *compactions) 
 			log.background(err)
 		}},
 	}
+	compactions.space = space
 	o.Experimental.CompactionScheduler = compactions
 	o.Experimental.SpanPolicyFunc = endOfTable
 	// A queue's cursor is behind its deleted rows, so no iterator passes over them again. Neither

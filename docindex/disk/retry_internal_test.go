@@ -15,7 +15,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// failingFS creates no tables while it fails, as when the process has too many files open.
+// failingFS creates and opens no tables while it fails, as when the process has too many files open.
 type failingFS struct {
 	vfs.FS
 	fails atomic.Bool
@@ -30,44 +30,102 @@ func (f *failingFS) Create(name string, category vfs.DiskWriteCategory) (vfs.Fil
 	return f.FS.Create(name, category)
 }
 
-// TestFlushThatFails flushes while no file can be opened. Pebble tries again at once and for ever: the
-// store has it wait, and logs one failure in a minute. When files can be opened, the flush succeeds.
-func TestFlushThatFails(t *testing.T) {
+func (f *failingFS) Open(name string, options ...vfs.OpenOption) (vfs.File, error) {
+	if strings.HasSuffix(name, ".sst") && f.fails.Load() {
+		f.tries.Add(1)
+		return nil, syscall.EMFILE
+	}
+	return f.FS.Open(name, options...)
+}
+
+// failing is a database on files that may fail.
+type failing struct {
+	*pebble.DB
+	files       *failingFS
+	compactions *compactions
+	log         strings.Builder
+}
+
+func newFailing(t *testing.T) *failing {
+	t.Helper()
 	space, err := newSpace(t.TempDir(), make(chan struct{}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := &failingFS{FS: vfs.NewMem()}
-	space.FS = files
-	var text strings.Builder
-	log := &logger{log: zerolog.New(&text), fatal: func(err error) { t.Error(err) }}
-	db, err := pebble.Open("db", options(space, 0, log, newCompactions()))
-	if err != nil {
+	f := &failing{files: &failingFS{FS: vfs.NewMem()}, compactions: newCompactions()}
+	space.FS = f.files
+	log := &logger{log: zerolog.New(&f.log), fatal: func(err error) { t.Error(err) }}
+	if f.DB, err = pebble.Open("db", options(space, 0, log, f.compactions)); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Set([]byte("key"), []byte("value"), pebble.Sync); err != nil {
+	return f
+}
+
+// set sets a key to a number.
+func (f *failing) set(t *testing.T, n int) {
+	t.Helper()
+	if err := f.DB.Set([]byte("key"), fmt.Append(nil, n), pebble.NoSync); err != nil {
 		t.Fatal(err)
 	}
-	files.fails.Store(true)
+}
+
+// check waits for two tries since start, and checks that they are not more often than one in retryAfter.
+func (f *failing) check(t *testing.T, start time.Time) {
+	t.Helper()
+	for f.files.tries.Load() < 2 {
+		time.Sleep(time.Millisecond)
+	}
+	if tries, took := f.files.tries.Load(), time.Since(start); tries > int64(took/retryAfter)+1 {
+		t.Errorf("%d tries in %v; want one in %v", tries, took, retryAfter)
+	}
+}
+
+// close closes the database, and checks that one failure is logged.
+func (f *failing) close(t *testing.T) {
+	t.Helper()
+	if err := f.DB.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(f.log.String(), "too many open files"); n != 1 {
+		t.Errorf("%d failures are logged; want one:\n%s", n, f.log.String())
+	}
+}
+
+// TestFlushThatFails flushes while no file can be opened. Pebble tries again at once and for ever: the
+// store has it wait, and logs one failure in a minute. When files can be opened, the flush succeeds.
+func TestFlushThatFails(t *testing.T) {
+	db := newFailing(t)
+	db.set(t, 1)
+	db.files.fails.Store(true)
 	start := time.Now()
 	flushed, err := db.AsyncFlush()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for files.tries.Load() < 2 {
+	db.check(t, start)
+	db.files.fails.Store(false)
+	<-flushed
+	db.close(t)
+}
+
+// TestCompactionThatFails compacts while the tables that it reads cannot be opened, as TestFlushThatFails.
+func TestCompactionThatFails(t *testing.T) {
+	db := newFailing(t)
+	for i := range 20 { // more than L0CompactionThreshold tables on top of each other
+		db.set(t, i)
+		if err := db.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	db.files.fails.Store(true)
+	start := time.Now()
+	db.compactions.begin()
+	db.check(t, start)
+	db.files.fails.Store(false)
+	for db.Metrics().Compact.Count == 0 {
 		time.Sleep(time.Millisecond)
 	}
-	if tries, took := files.tries.Load(), time.Since(start); tries > int64(took/retryAfter)+1 {
-		t.Errorf("%d tries to flush in %v; want one in %v", tries, took, retryAfter)
-	}
-	files.fails.Store(false)
-	<-flushed
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if n := strings.Count(text.String(), "too many open files"); n != 1 {
-		t.Errorf("%d failures are logged; want one:\n%s", n, text.String())
-	}
+	db.close(t)
 }
 
 // TestRetryAfter creates files after a flush failed: those of logs at once, and tables a second later, or

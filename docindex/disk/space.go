@@ -20,7 +20,7 @@ const (
 	reserveTables = 16                    // the reserve, in tables
 	leastTable    = 256 << 10             // bytes
 	askAfter      = 50 * time.Millisecond // ask the file system again after this time
-	retryAfter    = time.Second           // create no table so long after a flush or a compaction failed
+	retryAfter    = time.Second           // wait so long after a flush or a compaction failed
 	retryClosing  = 10 * time.Millisecond // the same while the store is being closed
 )
 
@@ -85,18 +85,25 @@ const (
 // failed notes that a flush or a compaction failed.
 func (s *space) failed() { s.retryAt.Store(time.Now().Add(retryAfter).UnixNano()) }
 
-// Create is [vfs.FS.Create]. Pebble repeats a flush or compaction that failed at once and for ever, so
-// Create waits until retryAfter has passed since the last failure. A compaction that cannot open what it
-// reads does not come so far, and is repeated at once. For a compaction it waits until half
-// of the reserve is free, too, and returns ENOSPC if the store is closed meanwhile.
-func (s *space) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+// waitAfterFailure returns when retryAfter has passed since the last failure.
+func (s *space) waitAfterFailure() {
 	wait := time.Until(time.Unix(0, s.retryAt.Load())) // longer than retryAfter if the clock went back
-	if wait > 0 && wait <= retryAfter && (category == forFlush || category == forCompaction) {
-		select {
-		case <-s.closing:
-			time.Sleep(min(wait, retryClosing))
-		case <-time.After(wait):
-		}
+	if wait <= 0 || wait > retryAfter {
+		return
+	}
+	select {
+	case <-s.closing:
+		time.Sleep(min(wait, retryClosing))
+	case <-time.After(wait):
+	}
+}
+
+// Create is [vfs.FS.Create]. Pebble repeats a flush that failed at once and for ever, so Create waits
+// after a failure (compactions wait in grant.Done). For a compaction it waits until half of the reserve is
+// free, and returns ENOSPC if the store is closed meanwhile.
+func (s *space) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if category == forFlush {
+		s.waitAfterFailure()
 	}
 	for category == forCompaction {
 		if free, err := s.free(); err != nil || free >= s.reserve()/2 {
