@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // batcher combines concurrent requests into few scripts. A lone caller is not delayed: it runs its
@@ -27,23 +28,30 @@ type batch[T, R any] struct {
 }
 
 // do makes one request. If ctx ends before its batch begins, the request is not made. If it ends
-// later, do returns at once, but for a lone caller. That one gets the answer or the error of its request:
-// by its deadline, or when the client gives up to connect or to wait for an answer. Its deadline ends
-// the client's connection, on which another caller may just have begun to wait.
+// later, do returns at once. A lone caller waits until its deadline, to know what it has reserved.
 func (r *batcher[T, R]) do(ctx context.Context, asked T) (answer R, err error) {
 	if err := ctx.Err(); err != nil {
 		return answer, err
 	}
 	mine, place, alone := r.join(ctx, asked)
+	wait := ctx
 	if alone {
 		own, cancel := deadlineOf(ctx)
 		defer cancel()
-		r.run(own, mine)
-	} else {
+		wait = own
+		if at, ok := own.Deadline(); ok && time.Until(at) < soon {
+			go r.run(context.Background(), mine)
+		} else {
+			r.run(own, mine)
+		}
+	}
+	select {
+	case <-mine.done:
+	default:
 		select {
 		case <-mine.done:
-		case <-ctx.Done():
-			return answer, ctx.Err()
+		case <-wait.Done():
+			return answer, wait.Err()
 		}
 	}
 	if mine.answers[place] == nil {
@@ -51,6 +59,11 @@ func (r *batcher[T, R]) do(ctx context.Context, asked T) (answer R, err error) {
 	}
 	return *mine.answers[place], nil
 }
+
+// soon is how long the client may take to connect and to wait for an answer. A lone caller whose deadline
+// is sooner runs its script in another goroutine: connecting does not end with a context, and a deadline
+// ends the connection, on which another caller may just have begun to wait.
+const soon = dialTimeout + writeTimeout
 
 // deadlineOf returns a context that ends with ctx's deadline alone. The client of Redis writes and reads
 // in the caller's goroutine then. For a context that may be cancelled it would begin goroutines.

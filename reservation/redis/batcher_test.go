@@ -77,3 +77,28 @@ func TestBatcherAnswersALoneCaller(t *testing.T) {
 		})
 	}
 }
+
+// TestBatcherKeepsADeadline: a lone caller waits no longer than its deadline, though connecting takes longer
+// and nothing can end it. The deadline is not the script's: it would end the connection of others, too.
+func TestBatcherKeepsADeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r batcher[int, int]
+		r.ask = func(ctx context.Context, list []int) []int {
+			if _, ok := ctx.Deadline(); ok {
+				t.Error("the script has its caller's deadline")
+			}
+			time.Sleep(dialTimeout)
+			return list
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		began := time.Now()
+		_, err := r.do(ctx, 7)
+		if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took != 100*time.Millisecond {
+			t.Errorf("do = %v after %v; want an error at the deadline", err, took)
+		}
+		if got, err := r.do(t.Context(), 8); got != 8 || err != nil {
+			t.Errorf("do of the next caller = %d, %v; want 8", got, err)
+		}
+	})
+}
