@@ -35,7 +35,7 @@ func (s *Store) do(ctx context.Context, c reservation.Call) (a reservation.Answe
 	case reservation.AddHost:
 		a.Added, a.Err = s.add(ctx, c.Host, at, now)
 	case reservation.DeleteHost:
-		a.Err = s.remove(ctx, c, at, now)
+		a.Err = s.remove(ctx, c, s.passed(at, now), now)
 	case reservation.TryReserve:
 		a.Reservation, a.Err = s.reserve(ctx, c, nil, now)
 	case reservation.ExtendHost:
@@ -43,7 +43,7 @@ func (s *Store) do(ctx context.Context, c reservation.Call) (a reservation.Answe
 		end, a.Err = s.extend(ctx, c, now)
 		a.LeaseEnd = reservation.Time(end)
 	case reservation.ReleaseHost:
-		a.Err = s.release(ctx, c.Host, c.Token, at, now)
+		a.Err = s.release(ctx, c.Host, c.Token, s.passed(at, now), now)
 	}
 	return a
 }

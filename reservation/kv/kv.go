@@ -70,6 +70,9 @@ type Config struct {
 	// Now returns the time in ms, of one clock for all processes. It may stand still, but never
 	// goes back.
 	Now func(ctx context.Context) (int64, error)
+	// Late returns how far Now may be behind the time of another process, in ms. The ends of leases
+	// and next-request times are stored later by as much. nil: all have one time.
+	Late func() int64
 }
 
 // Store is a reservation.Store on a KV. Create it with New.
@@ -97,6 +100,14 @@ func New(cfg Config) *Store {
 		s.reads = &reads{many: many}
 	}
 	return s
+}
+
+// passed returns the moment at which at has passed by the time of each process, now being this one's.
+func (s *Store) passed(at, now int64) int64 {
+	if s.cfg.Late == nil || at <= now {
+		return at
+	}
+	return at + s.cfg.Late()
 }
 
 // pause waits before the attempt with this number. Attempt 0 starts at once, and after the last one

@@ -96,7 +96,7 @@ func (s *Store) reserve(ctx context.Context, c reservation.Call, h *versioned,
 // faster at either.
 func (s *Store) take(ctx context.Context, p hostAndGroup, r reservation.Reservation, holder string,
 	now int64) (bool, error) {
-	end := r.LeaseEnd.UnixMilli()
+	end := s.passed(r.LeaseEnd.UnixMilli(), now)
 	g, h := p.g, p.h
 	g.Token, g.Busy, g.Holder, g.End, g.Covers = r.Token, r.Host, holder, end, nil
 	if g != h {
@@ -229,7 +229,7 @@ func (s *Store) extend(ctx context.Context, c reservation.Call, now int64) (end 
 		}
 		bound := func(h *record) bool { return h.Bound == g.name() && h.BoundTo > now && h.BoundTo < end }
 		binds := bound(&h.record)
-		if g.End = end; binds && g == h {
+		if g.End = s.passed(end, now); binds && g == h {
 			g.BoundTo = end
 		}
 		if ok, err := s.write(ctx, g, g.Row); err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"sync"
 	"time"
@@ -13,34 +14,40 @@ import (
 
 const (
 	clockKey = "t"
-	tick     = 250 * time.Millisecond
-	looks    = 8 // readings of a clock that stands still, a tick apart, before a service takes it over
+	tick     = 250 * time.Millisecond // mean time from one write of the key to the next
+	glance   = 10 * time.Millisecond  // from one reading of the key to the next, while a service joins
+	stands   = 8 * tick               // a service takes over a clock that has stood still for so long
 
-	// lag is how far a clock may be behind the fastest one: a tick, and the calls that write and
-	// read the key. A group is unavailable for at least that long after a lost lease, because by
-	// the clock of the service that gave it the lease may not have ended.
+	// behind is how far a service's clock may be behind the fastest one: a glance, and the calls that
+	// write and read the key.
+	behind = tick
+
+	// A group is unavailable for at least lag after a lost lease.
 	lag = 4 * tick
 )
 
 // clock is one clock for all services on an etcd, which has none of its own. It is a key with the
 // time in ms. Each service advances it, and sets its own clock by it. A service's clock runs by its
-// machine's monotonic clock and never goes back. The fastest service leads. The others are behind
-// it by a tick and two calls at most, which only makes leases shorter and hosts wait longer. A
-// machine's time of day counts only if no other service keeps the clock: a service that starts
-// beside others takes their time, however far off its own is.
+// machine's monotonic clock and never goes back. A service that starts beside others waits until it
+// sees one write the key, and takes that time, however far off its own machine's is. The machine's
+// time of day counts only if no other service keeps the clock.
+//
+// So a service may be behind the others. Moments that have to pass for all of them are set later by
+// as much; see late.
 type clock struct {
 	kv     kv.KV
 	wall   func() int64  // ms, by this machine's time of day
 	joined chan struct{} // closed when the time is known
 	stop   func()        // ends run and waits for it
 
-	found  int64 // the key's time when this service started
-	looked int   // how often the key had that time
+	began time.Time // when this service first read the key; used by join
+	found int64     // the key's time then
 
-	mu  sync.Mutex // guards all below
-	ms  int64      // the time
-	at  time.Time  // when it was ms
-	err error      // the last error
+	mu      sync.Mutex // guards all below
+	ms      int64      // the time
+	at      time.Time  // when it was ms
+	follows bool       // another service's time has been taken
+	err     error      // the last error
 }
 
 func wall() int64 { return time.Now().UnixMilli() }
@@ -81,16 +88,35 @@ func (c *clock) now() int64 {
 	return c.ms + time.Since(c.at).Milliseconds()
 }
 
+// late returns how far this clock may be behind another service's, in ms. The service that began
+// alone has the time that others take from it, so it is not behind.
+func (c *clock) late() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.follows {
+		return 0
+	}
+	return behind.Milliseconds()
+}
+
 func (c *clock) set(ms int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ms, c.at = ms, time.Now()
 }
 
-// run joins the common clock, and then keeps it, until ctx ends.
+// follow takes the time of another service.
+func (c *clock) follow(ms int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ms, c.at, c.follows = ms, time.Now(), true
+}
+
+// run joins the common clock, and then keeps it, until ctx ends. It keeps it at uneven intervals. So
+// this service at times reads the key just after another one has written it.
 func (c *clock) run(ctx context.Context) {
 	step, known := c.join, false
-	for ticker := time.NewTicker(tick); ; {
+	for {
 		done, err := step(ctx)
 		if err != nil {
 			c.mu.Lock()
@@ -101,33 +127,46 @@ func (c *clock) run(ctx context.Context) {
 			step, known = c.keep, true
 			close(c.joined)
 		}
-		select {
-		case <-ctx.Done():
-			ticker.Stop()
+		pause := glance
+		if known || err != nil {
+			pause = tick/2 + rand.N(tick)
+		}
+		if !wait(ctx, pause) {
 			return
-		case <-ticker.C:
 		}
 	}
 }
 
-// join finds the common time. If no service keeps it, it becomes this machine's time.
+// wait reports whether d has passed before ctx ended.
+func wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// join finds the common time. If no service keeps it, it becomes this machine's time, unless that would
+// set it back.
 func (c *clock) join(ctx context.Context) (bool, error) {
 	at, raw, err := c.read(ctx)
 	if err != nil {
 		return false, err
 	}
-	if c.looked == 0 {
-		c.found = at
+	if c.began.IsZero() {
+		c.began, c.found = time.Now(), at
 	}
-	own := c.wall()
-	switch c.looked++; {
-	case at != c.found || at >= own:
-		c.set(at)
+	switch {
+	case at != c.found:
+		c.follow(at)
 		return true, nil
-	case raw != nil && c.looked <= looks:
+	case raw != nil && time.Since(c.began) < stands:
 		return false, nil
 	}
-	c.set(own)
+	c.set(max(c.wall(), at+time.Since(c.began).Milliseconds()))
 	return c.put(ctx, raw)
 }
 
@@ -137,8 +176,8 @@ func (c *clock) keep(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if at >= c.now() {
-		c.set(at)
+	if at > c.now() {
+		c.follow(at)
 		return true, nil
 	}
 	return c.put(ctx, raw)

@@ -3,6 +3,8 @@ package etcd
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,9 +20,23 @@ type key struct {
 	mu    sync.Mutex // guards all below
 	value []byte
 	away  bool
+	slow  *rand.Rand // how long calls take; nil: no time
+}
+
+// wait takes the time of half a call.
+func (k *key) wait() {
+	k.mu.Lock()
+	d := time.Duration(0)
+	if k.slow != nil {
+		d = time.Duration(k.slow.Int64N(int64(10 * time.Millisecond)))
+	}
+	k.mu.Unlock()
+	time.Sleep(d)
 }
 
 func (k *key) Get(context.Context, string) ([]byte, error) {
+	k.wait()
+	defer k.wait()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.away {
@@ -30,6 +46,8 @@ func (k *key) Get(context.Context, string) ([]byte, error) {
 }
 
 func (k *key) CompareAndSwap(_ context.Context, _ string, was, to []byte) (bool, error) {
+	k.wait()
+	defer k.wait()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if string(k.value) != string(was) {
@@ -83,6 +101,53 @@ func TestClockIsShared(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestClockLate compares the clocks of services that start at any time, over an etcd whose calls take up to
+// 20 ms. Each is behind the others by late at most, and by far less: it may have its time from a service
+// that is itself behind by a glance and the calls, 50 ms.
+func TestClockLate(t *testing.T) {
+	for seed := range uint64(50) {
+		synctest.Test(t, func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(seed, 0))
+			k := &key{slow: rand.New(rand.NewPCG(seed, 1))}
+			clocks := []*clock{startClock(k, wall)}
+			defer func() {
+				for _, c := range clocks {
+					c.stop()
+				}
+			}()
+			clocks[0].said(t)
+			for range 2 {
+				time.Sleep(5*time.Second + time.Duration(rnd.Int64N(int64(time.Second))))
+				c := startClock(k, off(-time.Hour))
+				clocks = append(clocks, c)
+				c.said(t) // waits until it has joined
+			}
+			if got := clocks[0].late(); got != 0 {
+				t.Errorf("the clock that began alone is late by %d ms; want 0", got)
+			}
+			for range 100 {
+				checkLate(t, clocks)
+				time.Sleep(time.Duration(rnd.Int64N(int64(100 * time.Millisecond))))
+			}
+		})
+	}
+}
+
+func checkLate(t *testing.T, clocks []*clock) {
+	t.Helper()
+	var said []int64
+	for _, c := range clocks {
+		said = append(said, c.said(t))
+	}
+	fastest := slices.Max(said)
+	for i, c := range clocks {
+		if is := fastest - said[i]; is > c.late() || is > 100 {
+			t.Fatalf("clock %d is behind by %d ms, and late says %d; want 100 at most: twice a glance and the calls",
+				i, is, c.late())
+		}
+	}
 }
 
 func TestClockStarts(t *testing.T) {

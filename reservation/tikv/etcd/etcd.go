@@ -60,15 +60,15 @@ func New(cfg Config) (*Store, error) {
 			err = keys.failed(err) // adds which etcd it is
 		}
 		return now, err
-	})
+	}, clock.late)
 	s.clock = clock
 	return s, nil
 }
 
-func open(keys *keys, now func(context.Context) (int64, error)) *Store {
+func open(keys *keys, now func(context.Context) (int64, error), late func() int64) *Store {
 	return &Store{
 		Store: kv.New(kv.Config{KV: keys, ID: rand.Text(), Penalty: keys.cfg.Penalty, Parallel: parallel,
-			Now: now}), keys: keys,
+			Now: now, Late: late}), keys: keys,
 	}
 }
 

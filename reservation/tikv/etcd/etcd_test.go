@@ -20,7 +20,7 @@ func bench(t *testing.T, many int, addrs []string) reservationtest.Bench {
 	clock.Store(1_700_000_000_000)
 	rows := newKeys(Config{Addrs: addrs, Prefix: fmt.Sprintf("t%d/", prefixes.Add(1)),
 		Penalty: reservationtest.Penalty})
-	s := open(rows, func(context.Context) (int64, error) { return clock.Load(), nil })
+	s := open(rows, func(context.Context) (int64, error) { return clock.Load(), nil }, nil)
 	t.Cleanup(s.Close)
 	return reservationtest.Bench{
 		Store: s, Many: many, Lazy: true,
