@@ -22,7 +22,7 @@ func TestSorted(t *testing.T) {
 			var x txn
 			for step := range 50 {
 				b, c := plain.NewBatch(), other.NewBatch()
-				for range rnd.IntN(60) {
+				for range rnd.IntN(300) {
 					each := []*pebble.Batch{b, c}
 					alter(rnd, &once, each)
 				}

@@ -30,6 +30,7 @@ type txn struct {
 	order        []uint32         // indexes in prefetched of those whose rows are read, by name
 	cold         []uint32         // likewise of those whose queues are not in memory, by key
 	rows         []row            // of its batch
+	byKind       [256][]sortKey   // of the rows, by the first bytes of their keys
 	key          []byte
 	value        []byte
 }
