@@ -19,11 +19,9 @@ func importCommand() *cobra.Command {
 			"What the index knows\n" +
 			"stays as it is, so the same file may be imported again. Prints one JSON line with how many " +
 			"were new and known,\n" +
-			"renumbered (their DOC_IDs were taken), settings, invalid, and dropped (of an application's crawl that " +
-			"was\n" +
-			"stopped or has expired). Lines that cannot be used are named on standard error, and the rest is taken; " +
-			"then the\n" +
-			"exit status is 1.",
+			"renumbered (their DOC_IDs were taken), settings, invalid, and dropped (their crawl was stopped or has " +
+			"expired).\n" +
+			"Lines that cannot be used are named on standard error, and the rest is taken; then the exit status is 1.",
 		Example: "  urlserver import all.ndjson.zst",
 		Args:    takes(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -24,7 +24,7 @@ type Result struct {
 	Renumbered int      `json:"renumbered"` // of the new ones: got another DOC_ID, since theirs was taken
 	Settings   int      `json:"settings"`
 	Invalid    int      `json:"invalid"`
-	Dropped    int      `json:"dropped,omitempty"` // not stored: an application's crawl that was stopped or has expired
+	Dropped    int      `json:"dropped,omitempty"` // not stored: of a crawl that was stopped or has expired
 	Errors     []string `json:"errors"`            // the first invalid lines
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"urlserver/docindex"
@@ -66,6 +67,28 @@ func TestDump(t *testing.T) {
 		}
 		if _, err := to.Crawl(t.Context(), "bad"); err == nil {
 			t.Error("a crawl with a bad scope is there")
+		}
+	})
+}
+
+// TestDumpOfAStoppedCrawl: what is scheduled in a dump is dropped if its crawl ID was stopped, as what is
+// put for it. What is completed is taken, so that it stays known.
+func TestDumpOfAStoppedCrawl(t *testing.T) {
+	const text = `{"set":"crawl","crawlID":"c","settings":{"stopped":true}}
+{"known":{"info":{"url":"http://a.test/1","crawlID":"c"},"refetchableFromDate":"1"}}
+{"known":{"info":{"url":"http://a.test/2","crawlID":"c"},"refetchableFromDate":"0"}}
+{"known":{"info":{"url":"http://a.test/1","crawlID":"other"},"refetchableFromDate":"1"}}
+`
+	onStores(t, func(t *testing.T, s *scoped.Store) {
+		res, err := export.Read(t.Context(), imported{s}, strings.NewReader(text))
+		if err != nil || res.New != 2 || res.Dropped != 1 || res.Known != 0 || res.Invalid != 0 {
+			t.Errorf("%+v, %v; want two new and one dropped", res, err)
+		}
+		if i, err := s.Crawl(t.Context(), "c"); err != nil || i.Dropped != 1 || i.Completed != 1 || i.Scheduled != 0 {
+			t.Errorf("%+v, %v; want one dropped and one completed", i, err)
+		}
+		if sent, ended := take(t, s); !slices.Equal(sent, []string{"http://a.test/1"}) || len(ended) != 0 {
+			t.Errorf("sent %q, ended %q; want what is of the other crawl", sent, ended)
 		}
 	})
 }

@@ -17,7 +17,8 @@ import (
 // without a unique gets one where query parameters do not count for what it is known by. A known URL
 // with a LastMod after its last fetch goes out now, as far as the lastmod of its host is believed.
 //
-// What an index had before is taken whatever the scope says, and looked at before it is handed out.
+// What an index had before is taken whatever the scope says, and looked at before it is handed out; of a
+// crawl that was stopped, only what is completed.
 func (s *Store) Put(ctx context.Context, p *docindex.Puts) (res docindex.PutResult, err error) {
 	if err := s.ready(ctx); err != nil {
 		return res, err
@@ -112,11 +113,11 @@ type batch struct {
 
 // crawl returns the crawl of a URL, or nil if no scope may refuse it.
 func (b *batch) crawl(id []byte) *crawl {
-	if b.p.Kept {
-		return nil
-	}
 	if !b.asked || b.name != string(id) {
 		b.name, b.last, b.asked = string(id), b.s.find(id), true
+		if b.p.Kept && b.last != nil && !b.last.Stopped {
+			b.last = nil
+		}
 	}
 	return b.last
 }
@@ -238,7 +239,7 @@ func (b *batch) put(ctx context.Context, p *docindex.Puts) error {
 func (b *batch) takes(
 	ctx context.Context, c *crawl, i int, put *docindex.Put, host []byte,
 ) (bool, error) {
-	if c == nil {
+	if c == nil || b.p.Kept && put.Due == docindex.Never {
 		return true, nil
 	}
 	rule := scope.InScope
