@@ -40,7 +40,7 @@ func (r *batcher[T, R]) do(ctx context.Context, asked T) (answer R, err error) {
 		defer cancel()
 		wait = own
 		if at, ok := own.Deadline(); ok && time.Until(at) < soon {
-			go r.run(context.Background(), mine)
+			go r.run(unsent{own}, mine)
 		} else {
 			r.run(own, mine)
 		}
@@ -64,6 +64,16 @@ func (r *batcher[T, R]) do(ctx context.Context, asked T) (answer R, err error) {
 // is sooner runs its script in another goroutine: connecting does not end with a context, and a deadline
 // ends the connection, on which another caller may just have begun to wait.
 const soon = dialTimeout + writeTimeout
+
+// unsent is a context that a script is not sent after. The client does not see its end: it asks for Err
+// before it sends.
+type unsent struct{ context.Context }
+
+// Deadline is [context.Context.Deadline].
+func (unsent) Deadline() (time.Time, bool) { return time.Time{}, false }
+
+// Done is [context.Context.Done].
+func (unsent) Done() <-chan struct{} { return nil }
 
 // deadlineOf returns a context that ends with ctx's deadline alone. The client of Redis writes and reads
 // in the caller's goroutine then. For a context that may be cancelled it would begin goroutines.

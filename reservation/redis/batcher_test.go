@@ -79,15 +79,18 @@ func TestBatcherAnswersALoneCaller(t *testing.T) {
 }
 
 // TestBatcherKeepsADeadline: a lone caller waits no longer than its deadline, though connecting takes longer
-// and nothing can end it. The deadline is not the script's: it would end the connection of others, too.
+// and nothing can end it. The script is not sent after it, and has no deadline: that would end the
+// connection of others, too.
 func TestBatcherKeepsADeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r batcher[int, int]
+		var ended []error
 		r.ask = func(ctx context.Context, list []int) []int {
 			if _, ok := ctx.Deadline(); ok {
 				t.Error("the script has its caller's deadline")
 			}
 			time.Sleep(dialTimeout)
+			ended = append(ended, ctx.Err())
 			return list
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -99,6 +102,9 @@ func TestBatcherKeepsADeadline(t *testing.T) {
 		}
 		if got, err := r.do(t.Context(), 8); got != 8 || err != nil {
 			t.Errorf("do of the next caller = %d, %v; want 8", got, err)
+		}
+		if len(ended) != 2 || ended[0] == nil || ended[1] != nil {
+			t.Errorf("contexts of the scripts after connecting: %v; want the first one ended", ended)
 		}
 	})
 }
