@@ -18,6 +18,7 @@ const (
 	dialTimeout = 5 * time.Second
 	minBackoff  = 100 * time.Millisecond
 	maxBackoff  = 5 * time.Second
+	acceptAfter = time.Second // go on so long after an accept that failed, as with too many open files
 )
 
 // Listen opens the listener that spiders dial at addr. conf is its TLS; nil: none.
@@ -44,12 +45,12 @@ func (d *Daemon) accept(ctx context.Context, l net.Listener) {
 	defer refused.Close()
 	for {
 		conn, err := l.Accept()
-		if errors.Is(err, net.ErrClosed) {
+		if errors.Is(err, net.ErrClosed) || err != nil && ctx.Err() != nil {
 			return
 		}
 		if err != nil {
 			d.log.Warn().Err(err).Msg("spider.listen: accept failed; going on")
-			sleep(ctx, minBackoff)
+			sleep(ctx, acceptAfter)
 			continue
 		}
 		if open.Load()+int64(refused.Len()) >= maxSpiders && !refused.MakeRoom() {

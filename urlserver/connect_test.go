@@ -7,7 +7,9 @@ import (
 	"net/http/httptest"
 	"slices"
 	"sync"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"urlserver/configs"
@@ -207,4 +209,33 @@ func TestRemoteIndex(t *testing.T) {
 	if st := store.Stats(); st.Outcomes[docindex.Done] != 3 || st.Scheduled+st.InTransit != 0 {
 		t.Errorf("the index has %+v; want three done", st)
 	}
+}
+
+// broken is a listener that accepts nobody.
+type broken struct{ *pipes }
+
+func (b broken) Accept() (net.Conn, error) {
+	select {
+	case <-b.closed:
+		return nil, net.ErrClosed
+	default:
+		return nil, syscall.EMFILE
+	}
+}
+
+// TestAcceptFails: a daemon that cannot accept spiders says so once a second, and goes on.
+func TestAcceptFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		var accepting sync.WaitGroup
+		accepting.Go(func() { b.d.accept(ctx, broken{newPipes()}) })
+		time.Sleep(time.Minute)
+		cancel()
+		accepting.Wait()
+		if n := b.log.count("too many open files"); n > 61 || n < 60 {
+			t.Errorf("logged %d times in a minute; want once a second", n)
+		}
+		b.stopped()
+	})
 }

@@ -71,9 +71,10 @@ func TestDelay(t *testing.T) {
 	if s := r.store.Stats(); s.InTransit != 4 || s.Scheduled != 1 {
 		t.Errorf("%d given out, %d not; want 4 and 1", s.InTransit, s.Scheduled)
 	}
-	for _, body := range []string{``, `[]`, `"x"`, `{}`, `{"delay_s": -1}`, `{"delay_s": 1.5}`,
-		`{"delay_s": 2592001}`, `{"delay_s": 1, "x": 1}`, `{"delay_s": "1"}`} {
-		r.ask("POST", "/api/hosts/127.0.0.1/delay", body).wantError(t, 400, "body")
+	for body, want := range map[string]string{``: "body", `[]`: "body", `"x"`: "body", `{"delay_s": 1, "x": 1}`: "body",
+		`{"delay_s": "1"}`: "body", `{}`: "from 0 to", `{"delay_s": -1}`: "from 0 to", `{"delay_s": 1.5}`: "from 0 to",
+		`{"delay_s": 2592001}`: "from 0 to"} {
+		r.ask("POST", "/api/hosts/127.0.0.1/delay", body).wantError(t, 400, want)
 	}
 	r.ask("POST", "/api/hosts/no%20host/delay", `{"delay_s": 1}`).wantError(t, 400, "no host")
 	newRig(t, setup{remote: true}).ask("POST", "/api/hosts/a.example/delay", `{"delay_s": 1}`).wantError(t,

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"errors"
+	"math"
 	"net/http"
 	"time"
 
@@ -65,7 +66,7 @@ const maxDelay = 30 * 24 * 3600
 
 // delay is the body of /api/hosts/{host}/delay, and its answer.
 type delay struct {
-	Seconds *uint32 `json:"delay_s"`
+	Seconds *float64 `json:"delay_s"`
 }
 
 // serveDelay sets the least time between two URLs of a host that the embedded index gives out, to
@@ -79,10 +80,11 @@ func (s *Server) serveDelay(w http.ResponseWriter, r *http.Request) error {
 	if err := readJSON(w, r, &d); err != nil {
 		return err
 	}
-	if d.Seconds == nil || *d.Seconds > maxDelay {
+	if n := d.Seconds; n == nil || *n < 0 || *n > maxDelay || *n != math.Trunc(*n) {
 		return badRequestf(`body: "delay_s" is wanted, whole seconds from 0 to %d, as in {"delay_s": 10}`, maxDelay)
 	}
-	err = s.daemon.Delay(r.Context(), name, *d.Seconds)
+	seconds := uint32(*d.Seconds)
+	err = s.daemon.Delay(r.Context(), name, seconds)
 	if errors.Is(err, urlserver.ErrNoStore) {
 		return httpError{http.StatusNotFound,
 			err.Error() + ", which would keep the delay: docindex.kind says it is elsewhere; set it there"}
@@ -90,7 +92,7 @@ func (s *Server) serveDelay(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.log.Info().Str("host", name).Uint32("seconds", *d.Seconds).Str("by",
+	s.log.Info().Str("host", name).Uint32("seconds", seconds).Str("by",
 		r.RemoteAddr).Msg("operator sets the delay of a host")
 	writeJSON(w, http.StatusOK, d)
 	return nil
