@@ -9,7 +9,9 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/signal"
 	"sync"
+	"syscall"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
@@ -116,6 +118,7 @@ func serve(ctx context.Context, set settings, stderr io.Writer) error {
 	if err != nil || level == zerolog.NoLevel {
 		return usageError{fmt.Errorf("--log-level %q: not debug, info, warn or error", set.logLevel)}
 	}
+	signal.Ignore(syscall.SIGPIPE) // of a log that nobody reads any more
 	cfg := set.spider
 	cfg.Log = logger(stderr).Level(level)
 	if cfg.TLS, err = set.tls.load(); err != nil {

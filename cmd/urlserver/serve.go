@@ -93,6 +93,7 @@ func serve(ctx context.Context, begin launch, hups <-chan os.Signal, errs io.Wri
 	if err != nil {
 		return settingsError(err)
 	}
+	signal.Ignore(syscall.SIGPIPE) // of a log that nobody reads any more
 	urlserver.TuneGC(cfg.DocIndex.Kind == configs.KindDisk)
 	recent := httpapi.NewWarnings(cfg.Secrets()...)
 	log, level := newLogger(errs, cfg.Log, cfg.Secrets(), recent)

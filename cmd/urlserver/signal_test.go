@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -15,7 +16,8 @@ type child struct {
 	t       *testing.T
 	cmd     *exec.Cmd
 	log     *daemonLog
-	spiders string // where they dial, if it is a daemon
+	errs    io.Closer // standard error
+	spiders string    // where they dial, if it is a daemon
 }
 
 // startChild starts a daemon.
@@ -38,7 +40,7 @@ func startCommand(t *testing.T, name string, args ...string) *child {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	return &child{t: t, cmd: cmd, log: readLog(t, errs)}
+	return &child{t: t, cmd: cmd, log: readLog(t, errs), errs: errs}
 }
 
 func (c *child) signal(s os.Signal) {
@@ -142,6 +144,21 @@ func TestStopWaitsForSpiders(t *testing.T) {
 	if _, err := sp.in.ReadString('\n'); err == nil {
 		t.Error("something was sent while stopping")
 	}
+	if state := c.wait(); state.ExitCode() != 0 {
+		t.Errorf("ended with %v", state)
+	}
+}
+
+// TestLogReaderEnds: a daemon whose log nobody reads any more goes on, and stops as ever.
+func TestLogReaderEnds(t *testing.T) {
+	c := startChild(t, settings(t, fmt.Sprintf("docindex.seeds = [%q]",
+		write(t, "seeds.txt", "http://127.0.0.1/a\n"))))
+	if err := c.errs.Close(); err != nil {
+		t.Fatal(err)
+	}
+	sp := dialSpider(t, c.spiders) // which is logged
+	sp.done(sp.next()[0])
+	c.signal(syscall.SIGTERM)
 	if state := c.wait(); state.ExitCode() != 0 {
 		t.Errorf("ended with %v", state)
 	}

@@ -7,8 +7,10 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"os/signal"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -122,6 +124,7 @@ func serve(ctx context.Context, set settings, log zerolog.Logger) error {
 	if err != nil {
 		return err
 	}
+	signal.Ignore(syscall.SIGPIPE) // of a log that nobody reads any more
 	set.opening.Log = log
 	store, end, err := set.stores.Open(set.opening)
 	if err != nil {
