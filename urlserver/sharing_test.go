@@ -159,7 +159,7 @@ func TestSpidersAndClientsTakeTurnsAtAnAddress(t *testing.T) {
 // TestAnotherDaemonAtAnAddress: spiders and clients of one daemon want an address all the time, and
 // so do the clients of another daemon. Each has its share, and together they keep its pace.
 func TestAnotherDaemonAtAnAddress(t *testing.T) {
-	const pages, sharing, lease = 100, 30 * time.Minute, 40 * time.Second
+	const pages, sharing, lease = 200, time.Hour, 40 * time.Second
 	synctest.Test(t, func(t *testing.T) {
 		hosts, shared := hostsFile(t), reservations.New(reservations.Config{})
 		b := startAddress(t, hosts, "me", shared, lease)
