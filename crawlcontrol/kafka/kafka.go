@@ -51,6 +51,7 @@ type Service struct {
 	client   *kgo.Client // for replies and topics
 	topics   topics
 	counters counters
+	warnings warnings
 	lag      lag
 }
 
@@ -123,6 +124,9 @@ func (s *Service) poll(ctx context.Context, consumer *kgo.Client) {
 	fetches.EachError(func(topic string, partition int32, err error) {
 		if ctx.Err() == nil && !errors.Is(err, context.Canceled) {
 			s.counters.fetchErrors.Add(1)
+			if s.warnings.repeats(fmt.Sprint("read ", topic, " ", partition)) {
+				return
+			}
 			s.log.Warn().Err(err).Str("topic", topic).Int32("partition",
 				partition).Msg("Kafka: nothing can be read; trying on")
 		}

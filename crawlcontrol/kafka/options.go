@@ -21,7 +21,7 @@ func (s *Service) options() ([]kgo.Opt, error) {
 		kgo.SeedBrokers(s.cfg.Brokers...),
 		kgo.ClientID("urlserver"),
 		kgo.DisableClientMetrics(),
-		kgo.WithLogger(logger{s.log}),
+		kgo.WithLogger(logger{s.log, &s.warnings}),
 		kgo.WithHooks(&s.counters.connections),
 	}
 	if s.cfg.SASL() {
