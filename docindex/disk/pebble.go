@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -133,6 +134,9 @@ func (l *logger) background(err error) {
 	l.log.Warn().Err(err).Msg("docindex on disk: work in the background failed and is tried again")
 }
 
+// ofMachine are errors of the machine, not of the index.
+var ofMachine = []error{syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE}
+
 // openDB opens the database. Its errors say what the operator can do.
 func openDB(path string, o *pebble.Options) (*pebble.DB, error) {
 	if err := checkMarker(path); err != nil {
@@ -152,6 +156,8 @@ func openDB(path string, o *pebble.Options) (*pebble.DB, error) {
 	case pebble.IsCorruptionError(err):
 		return nil, fmt.Errorf(
 			"%s is damaged: %w; put back a copy of it, or move it away to begin with an empty index", path, err)
+	case slices.ContainsFunc(ofMachine, func(cause error) bool { return errors.Is(err, cause) }):
+		return nil, fmt.Errorf("%s cannot be opened: %w; mend that and start again", path, err)
 	}
 	return nil, fmt.Errorf("%s cannot be opened as an index: %w; choose another folder, put back a "+
 		"copy, or move it away to begin with an empty index",

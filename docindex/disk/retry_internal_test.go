@@ -184,3 +184,29 @@ func TestFatalTellsWhatToDo(t *testing.T) {
 		}()
 	}
 }
+
+// TestOpenTellsWhatToDo opens an index on a machine where it cannot be read or written. Nobody need put back a
+// copy or begin with an empty index.
+func TestOpenTellsWhatToDo(t *testing.T) {
+	for _, cause := range ofMachine {
+		path := t.TempDir()
+		space, err := newSpace(path, make(chan struct{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		space.FS = brokenFS{vfs.Default, cause}
+		_, err = openDB(path, options(space, 0, &logger{log: zerolog.Nop()}, newCompactions()))
+		if !errors.Is(err, cause) || strings.Contains(err.Error(), "copy") ||
+			!strings.Contains(err.Error(), "start again") {
+			t.Errorf("opened where %v: %v; want to be told to start again", cause, err)
+		}
+	}
+}
+
+// brokenFS creates no files.
+type brokenFS struct {
+	vfs.FS
+	cause error
+}
+
+func (f brokenFS) Create(string, vfs.DiskWriteCategory) (vfs.File, error) { return nil, f.cause }
