@@ -69,7 +69,7 @@ func TestNothingCountsAfterTheEnd(t *testing.T) {
 			addr := serveReservations(t, store)
 			lease := "1h" // nothing ends by itself
 			if late.lost {
-				lease = "2s" // an answer that takes a quarter of it is lost
+				lease = "4s" // an answer that takes a quarter of it is lost
 			}
 			d := startDaemon(t,
 				settings(t, fmt.Sprintf("[reservation]\nkind = \"grpc\"\nlease = %q\naddrs = [%q]\n", lease, addr)))
