@@ -217,13 +217,11 @@ func (s *Store) Hurry() {
 func (s *Store) ForgetNames() {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
-	for _, chunk := range s.docs.known.chunks {
-		for i := range chunk {
-			for j, mark := range chunk[i].marks {
-				if mark != 0 {
-					chunk[i].marks[j] = 0
-					chunk[i].forgotten |= forgottenBit(mark)
-				}
+	k := s.docs.known
+	for b := range k.buckets() {
+		for i, mark := range k.bucket(b).marks {
+			if mark != 0 {
+				k.forget(b, i)
 			}
 		}
 	}

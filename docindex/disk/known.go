@@ -2,7 +2,7 @@ package disk
 
 import (
 	"encoding/binary"
-	"slices"
+	"math/bits"
 
 	"urlserver/docindex"
 )
@@ -18,6 +18,9 @@ import (
 //
 // Its size changes by a bucket at a time: it is a table with linear hashing (Litwin, VLDB 1980). Bucket
 // i below split has been split in two, i and i + 1<<level.
+//
+// A name has a second bucket, and goes where more places are free (Azar et al., STOC 1994). So hardly
+// any name is forgotten before 19 places in 20 are taken.
 type knownNames struct {
 	chunks [][]nameBucket
 	level  uint
@@ -27,19 +30,19 @@ type knownNames struct {
 
 // nameBucket is two neighbouring lines of the processor's cache.
 type nameBucket struct {
-	marks     [15]uint64 // of names; 0: a free place
-	forgotten uint64     // has a bit for each mark that had no place, see forgottenBit
+	marks [bucketMarks]uint64 // of names; 0: a free place
+	// bits has a bit for each place: its name has this bucket as second. The other bits are of names that
+	// have this bucket as first and were forgotten, see forgottenBit.
+	bits uint64
 }
 
 const (
 	bucketBytes  = 128
+	bucketMarks  = 15
 	bucketBits   = 16 // of a bucket's number are not in the mark
 	leastBuckets = 1 << bucketBits
 	chunkBuckets = 1 << 13 // 1 MiB. A bucket takes memory when it is used first.
 	maxBuckets   = 1 << 29
-	// overSplits is how many buckets are split when a bucket has no free place. With 2 the table keeps
-	// 19 names in 20, in 12 bytes each.
-	overSplits = 2
 )
 
 func newKnownNames() *knownNames {
@@ -62,69 +65,174 @@ func (k *knownNames) allow(bytes int64) {
 
 func (k *knownNames) bucket(i int) *nameBucket { return &k.chunks[i/chunkBuckets][i%chunkBuckets] }
 
-// bucketOf returns the bucket and the mark of a name. Names are keyed hashes: nobody can choose them. A
-// name with 0 as mark is never held.
-func (k *knownNames) bucketOf(n *name) (b *nameBucket, mark uint64) {
+// knownName is what the table knows of a name: the mark, and the end of its first bucket's number.
+type knownName struct {
+	mark uint64
+	end  uint64
+}
+
+// knownOf returns what the table knows of a name. Names are keyed hashes: nobody can choose them. A name
+// with 0 as mark is never held.
+func knownOf(n *name) knownName {
 	const odd = 0x9E3779B97F4A7C15 // its multiples spread over all numbers
 	spread := uint64(n.queue) * odd
-	at := (uint64(binary.BigEndian.Uint16(n.hash[:])) + spread>>(64-bucketBits)) % leastBuckets
-	mark = binary.BigEndian.Uint64(n.hash[urlLen-8:]) ^ spread
+	end := (uint64(binary.BigEndian.Uint16(n.hash[:])) + spread>>(64-bucketBits)) % leastBuckets
+	mark := binary.BigEndian.Uint64(n.hash[urlLen-8:]) ^ spread
 	if !n.isShort() {
 		mark ^= binary.BigEndian.Uint64(n.hash[hashLen-8:]) * odd
 	}
-	at |= mark << bucketBits
+	return knownName{mark, end}
+}
+
+// at returns the number of the first or the second bucket of a name.
+func (k *knownNames) at(n knownName, second bool) int {
+	end, rest := n.end, n.mark
+	if second {
+		end, rest = n.otherEnd(), bits.RotateLeft64(n.mark, 32)
+	}
+	at := end | rest<<bucketBits
 	i := at & (1<<k.level - 1)
 	if i < uint64(k.split) {
 		i = at & (2<<k.level - 1)
 	}
-	return k.bucket(int(i)), mark
+	return int(i)
+}
+
+// otherEnd returns the end of the number of a name's other bucket than the one whose number ends with
+// n.end.
+func (n knownName) otherEnd() uint64 { return n.end ^ (n.mark>>14&(leastBuckets-1) | 1) }
+
+func (k *knownNames) both(n knownName) (first, second *nameBucket) {
+	return k.bucket(k.at(n, false)), k.bucket(k.at(n, true))
+}
+
+// place returns where a bucket has a mark, as the second one of its name or the first one; negative:
+// nowhere.
+func (b *nameBucket) place(mark uint64, second bool) int {
+	for i := range b.marks {
+		if b.marks[i] == mark && b.isSecond(i) == second {
+			return i
+		}
+	}
+	return -1
+}
+
+func (b *nameBucket) isSecond(i int) bool { return b.bits>>i&1 != 0 }
+
+// free returns how many places are free, and one of them.
+func (b *nameBucket) free() (n, place int) {
+	for i, mark := range b.marks {
+		if mark == 0 {
+			n, place = n+1, i
+		}
+	}
+	return n, place
+}
+
+func (b *nameBucket) set(i int, mark uint64, second bool) {
+	b.marks[i] = mark
+	if b.bits &^= 1 << i; second {
+		b.bits |= 1 << i
+	}
 }
 
 // look reports whether the table has a name. seen is false if the name was never added.
-func (k *knownNames) look(n *name) (has, seen bool) {
-	b, mark := k.bucketOf(n)
-	if mark == 0 {
+func (k *knownNames) look(of *name) (has, seen bool) {
+	n := knownOf(of)
+	if n.mark == 0 {
 		return false, true
 	}
-	has = slices.Contains(b.marks[:], mark)
-	return has, has || b.forgotten&forgottenBit(mark) != 0
+	first, second := k.both(n)
+	has = first.place(n.mark, false) >= 0 || second.place(n.mark, true) >= 0
+	return has, has || first.bits&forgottenBit(n.mark) != 0
 }
 
-func (k *knownNames) add(n *name) {
-	b, mark := k.bucketOf(n)
-	if slices.Contains(b.marks[:], mark) {
+func (k *knownNames) add(of *name) {
+	n := knownOf(of)
+	first, second := k.both(n)
+	if n.mark == 0 || first.place(n.mark, false) >= 0 || second.place(n.mark, true) >= 0 {
 		return
 	}
-	if !slices.Contains(b.marks[:], 0) {
-		for range overSplits {
-			if k.buckets() < k.most {
-				k.splitNext()
+	if k.addFree(n) {
+		return
+	}
+	if k.buckets() < k.most {
+		k.splitNext()
+	}
+	if k.addFree(n) || k.makeRoom(n) && k.addFree(n) {
+		return
+	}
+	b, i := k.at(n, false), int(n.mark>>32)%bucketMarks
+	k.forget(b, i)
+	k.bucket(b).set(i, n.mark, false)
+}
+
+// makeRoom moves a mark from a bucket of a name to the mark's other bucket, if one has room there (Pagh and
+// Rodler, Cuckoo Hashing, 2001).
+func (k *knownNames) makeRoom(n knownName) bool {
+	for _, at := range [2]int{k.at(n, false), k.at(n, true)} {
+		b := k.bucket(at)
+		for i, mark := range b.marks {
+			second := !b.isSecond(i)
+			other := k.bucket(k.at(k.held(at, i), second))
+			if free, place := other.free(); free > 0 {
+				other.set(place, mark, second)
+				b.marks[i] = 0
+				return true
 			}
 		}
-		b, _ = k.bucketOf(n)
 	}
-	b.add(mark)
+	return false
 }
 
-// add adds a mark, in the place of another one if none is free.
-func (b *nameBucket) add(mark uint64) {
-	at := slices.Index(b.marks[:], 0)
-	if at < 0 {
-		at = int(mark>>32) % len(b.marks)
-		b.forgotten |= forgottenBit(b.marks[at])
+// addFree adds a name if one of its buckets has a free place.
+func (k *knownNames) addFree(n knownName) bool {
+	first, second := k.both(n)
+	some, i := first.free()
+	more, j := second.free()
+	switch {
+	case some == 0 && more == 0:
+		return false
+	case some >= more:
+		first.set(i, n.mark, false)
+	default:
+		second.set(j, n.mark, true)
 	}
-	b.marks[at] = mark
+	return true
 }
 
-// forgottenBit returns the bit of a mark in nameBucket.forgotten. It depends on none of the mark's bits
+// held returns the name whose mark has a place of a bucket.
+func (k *knownNames) held(bucket, i int) knownName {
+	b := k.bucket(bucket)
+	n := knownName{b.marks[i], uint64(bucket) % leastBuckets}
+	if b.isSecond(i) {
+		n.end = n.otherEnd()
+	}
+	return n
+}
+
+// forget frees a place of a bucket.
+func (k *knownNames) forget(bucket, i int) {
+	n := k.held(bucket, i)
+	k.bucket(k.at(n, false)).bits |= forgottenBit(n.mark)
+	k.bucket(bucket).marks[i] = 0
+}
+
+// forgottenBit returns the bit of a mark in nameBucket.bits. It depends on none of the mark's bits
 // that choose the bucket.
-func forgottenBit(mark uint64) uint64 { return 1 << (mark >> (64 - 6)) }
+func forgottenBit(mark uint64) uint64 {
+	return 1 << (bucketMarks + mark>>(64-16)*(64-bucketMarks)>>16)
+}
 
 // remove removes a name. Whether it was added is of no interest from then on.
-func (k *knownNames) remove(n *name) {
-	b, mark := k.bucketOf(n)
-	if at := slices.Index(b.marks[:], mark); at >= 0 {
-		b.marks[at] = 0
+func (k *knownNames) remove(of *name) {
+	n := knownOf(of)
+	first, second := k.both(n)
+	if at := first.place(n.mark, false); at >= 0 {
+		first.marks[at] = 0
+	}
+	if at := second.place(n.mark, true); at >= 0 {
+		second.marks[at] = 0
 	}
 }
 
@@ -134,14 +242,15 @@ func (k *knownNames) splitNext() {
 		k.chunks = append(k.chunks, make([]nameBucket, chunkBuckets))
 	}
 	from, to := k.bucket(k.split), k.bucket(k.buckets())
-	to.forgotten = from.forgotten
-	for i, mark := range from.marks {
-		if mark>>(k.level-bucketBits)&1 != 0 {
-			from.marks[i], to.marks[i] = 0, mark
-		}
-	}
+	to.bits = from.bits
+	at := k.split
 	if k.split++; k.split == 1<<k.level {
 		k.level, k.split = k.level+1, 0
+	}
+	for i, mark := range from.marks {
+		if mark != 0 && k.at(k.held(at, i), from.isSecond(i)) != at {
+			from.marks[i], to.marks[i] = 0, mark
+		}
 	}
 }
 
@@ -152,16 +261,17 @@ func (k *knownNames) mergeLast() {
 		k.split = 1 << k.level
 	}
 	k.split--
-	from, to := k.bucket(k.buckets()), k.bucket(k.split)
-	to.forgotten |= from.forgotten
-	for _, mark := range from.marks {
+	last := k.buckets()
+	from, to := k.bucket(last), k.bucket(k.split)
+	to.bits |= from.bits &^ (1<<bucketMarks - 1)
+	for i, mark := range from.marks {
 		if mark == 0 {
 			continue
 		}
-		if free := slices.Index(to.marks[:], 0); free >= 0 {
-			to.marks[free] = mark
+		if n, free := to.free(); n > 0 {
+			to.set(free, mark, from.isSecond(i))
 		} else {
-			to.forgotten |= forgottenBit(mark)
+			k.forget(last, i)
 		}
 	}
 	*from = nameBucket{}
