@@ -1,7 +1,6 @@
 package disk
 
 import (
-	"bytes"
 	"encoding/binary"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -63,25 +62,41 @@ func (c *coldQueues) find(crawl uint32, key []byte) (id uint32, err error) {
 // named returns the number of the queue of a crawl with the name that docNamer.keyName returns. It
 // loads the queue. 0: there is none.
 func (c *coldQueues) named(crawlID []byte, n *name) (id uint32, err error) {
+	no, err := c.number(n)
+	if c.txn.b == nil { // a later txn must not read what this one has seen
+		c.txn.closeReads()
+	}
+	if err != nil || no == 0 {
+		return 0, err
+	}
+	return c.load(crawlID, no)
+}
+
+// number is named, but it returns the queue's number on disk and loads nothing.
+func (c *coldQueues) number(n *name) (no uint32, err error) {
 	if c.table.before == 0 && !c.table.keys.has(n) {
 		return 0, nil // the index was empty at Open, and there was no such queue since
 	}
 	row, err := c.txn.row(n)
-	if c.txn.b == nil { // a later txn must not read what this one has seen
-		c.txn.closeReads()
-	}
 	if err != nil || row == nil {
 		return 0, err
 	}
 	if len(row) != 4 {
 		return 0, errRow
 	}
-	return c.load(crawlID, binary.BigEndian.Uint32(row))
+	return binary.BigEndian.Uint32(row), nil
 }
 
 // load returns the scheduler's number of the queue of a crawl with a number on disk. It loads the
 // queue. 0: there is none.
 func (c *coldQueues) load(crawlID []byte, no uint32) (id uint32, err error) {
+	return c.loadBy(c.read, crawlID, no)
+}
+
+// loadBy is load with a function like read.
+func (c *coldQueues) loadBy(
+	read func(crawl, no uint32) (*queueRecord, error), crawlID []byte, no uint32,
+) (id uint32, err error) {
 	if id = c.table.byNumber(no); id != 0 {
 		return id, nil
 	}
@@ -89,7 +104,7 @@ func (c *coldQueues) load(crawlID []byte, no uint32) (id uint32, err error) {
 	if !ok {
 		return 0, nil
 	}
-	q, err := c.read(crawl, no)
+	q, err := read(crawl, no)
 	if err != nil || q == nil {
 		return 0, err
 	}
@@ -271,26 +286,29 @@ func (c *coldQueues) loadOverran(crawl uint32, n int, until int64) (loaded int, 
 	return loaded, it.Error()
 }
 
-// queueRows reads rows of queues, of one kind: many of them in the order of their keys cost less than
-// readRow of each.
+// queueRows reads rows of queues: many of them in the order of their keys cost less than readRow of each.
 type queueRows struct {
-	db *database
-	it *pebble.Iterator
-	q  queueRecord
+	db        *database
+	it, fresh *pebble.Iterator // over queueRows and freshRows
+	q         queueRecord
 }
 
 // read returns the row of a queue, or nil if there is none. It is valid until the next read.
 func (r *queueRows) read(key []byte) (q *queueRecord, err error) {
-	if r.it == nil {
-		if r.it, err = r.db.NewIter(&pebble.IterOptions{
-			LowerBound: key[:1], UpperBound: []byte{key[0] + 1}}); err != nil {
+	it := &r.it
+	if key[0] == freshRow {
+		it = &r.fresh
+	}
+	if *it == nil {
+		if *it, err = r.db.NewIter(&pebble.IterOptions{
+			LowerBound: key[:1], UpperBound: []byte{key[0] + 1}, UseL6Filters: true}); err != nil {
 			return nil, err
 		}
 	}
-	if !r.it.SeekGE(key) || !bytes.Equal(r.it.Key(), key) {
-		return nil, r.it.Error()
+	if !(*it).SeekPrefixGE(key) {
+		return nil, (*it).Error()
 	}
-	value, err := r.it.ValueAndErr()
+	value, err := (*it).ValueAndErr()
 	if err == nil {
 		r.q, err = readQueue(value)
 		r.q.fresh = key[0] == freshRow
@@ -298,9 +316,20 @@ func (r *queueRows) read(key []byte) (q *queueRecord, err error) {
 	return &r.q, err
 }
 
+// of is read for a queue of a crawl, whichever row it has.
+func (r *queueRows) of(crawl, no uint32) (*queueRecord, error) {
+	q, err := r.read(numberKey(queueRow, no))
+	if q == nil && err == nil {
+		q, err = r.read(freshKey(nil, crawl, no))
+	}
+	return q, err
+}
+
 func (r *queueRows) close() {
-	if r.it != nil {
-		r.it.Close() // the reads have returned its errors
+	for _, it := range []*pebble.Iterator{r.it, r.fresh} {
+		if it != nil {
+			it.Close() // the reads have returned its errors
+		}
 	}
 }
 

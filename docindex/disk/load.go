@@ -32,15 +32,11 @@ type queueChange struct {
 // changed loads the queues of which the journal has changes that their rows do not contain.
 func (l *loading) changed() error {
 	s := l.s
-	rows, fresh := queueRows{db: &s.db}, queueRows{db: &s.db}
+	rows := queueRows{db: &s.db}
 	defer rows.close()
-	defer fresh.close()
 	for _, no := range slices.Sorted(maps.Keys(l.changes)) {
 		all := l.changes[no]
-		q, err := rows.read(numberKey(queueRow, no))
-		if q == nil && err == nil {
-			q, err = fresh.read(freshKey(nil, all[len(all)-1].crawl, no))
-		}
+		q, err := rows.of(all[len(all)-1].crawl, no)
 		if err != nil {
 			return err
 		}

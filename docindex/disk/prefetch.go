@@ -11,6 +11,7 @@ import (
 // prefetched is the result of a prefetch for a URL that is to be stored.
 type prefetched struct {
 	queue  uint32 // number in the scheduler; 0: there was none
+	no     uint32 // of the queue on disk; set if it had to be loaded
 	key    name   // of the key's row; set if no queue was in memory
 	name   name   // set if there is a queue
 	row    []byte // of the document; nil: there is none
@@ -38,16 +39,8 @@ func (x *documents) prefetch(p *docindex.Puts, from, to int) (err error) {
 			t.cold = append(t.cold, n)
 		}
 	}
-	slices.SortFunc(t.cold, func(i, j uint32) int { return t.prefetched[i].key.compare(&t.prefetched[j].key) })
-	for _, i := range t.cold {
-		a := &t.prefetched[i]
-		put, _ := p.At(from + int(i))
-		if a.queue, err = x.queues.cold.named(put.Crawl, &a.key); err != nil {
-			return err
-		}
-		if a.queue != 0 {
-			x.willRead(i, &put)
-		}
+	if err = x.loadCold(p, from); err != nil {
+		return err
 	}
 	slices.SortFunc(t.order, func(i, j uint32) int { return t.prefetched[i].name.compare(&t.prefetched[j].name) })
 	for _, i := range t.order {
@@ -60,6 +53,36 @@ func (x *documents) prefetch(p *docindex.Puts, from, to int) (err error) {
 			x.known.add(&a.name)
 			put, _ := p.At(from + int(i))
 			a.stays = x.isPlain(a.queue, &put)
+		}
+	}
+	return nil
+}
+
+// loadCold finds the queues that are not in memory, and loads them. It reads the rows of their keys before
+// the rows of the queues, and both in their order on disk.
+func (x *documents) loadCold(p *docindex.Puts, from int) (err error) {
+	t, c := x.txn, &x.queues.cold
+	slices.SortFunc(t.cold, func(i, j uint32) int { return t.prefetched[i].key.compare(&t.prefetched[j].key) })
+	for _, i := range t.cold {
+		a := &t.prefetched[i]
+		if a.no, err = c.number(&a.key); err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(t.cold, func(i, j uint32) int { return cmp.Compare(t.prefetched[i].no, t.prefetched[j].no) })
+	rows := queueRows{db: x.db}
+	defer rows.close()
+	for _, i := range t.cold {
+		a := &t.prefetched[i]
+		if a.no == 0 {
+			continue
+		}
+		put, _ := p.At(from + int(i))
+		if a.queue, err = c.loadBy(rows.of, put.Crawl, a.no); err != nil {
+			return err
+		}
+		if a.queue != 0 {
+			x.willRead(i, &put)
 		}
 	}
 	return nil
