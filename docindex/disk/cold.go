@@ -345,8 +345,9 @@ const fewQueues = 64 << 10 // bytes
 
 // open prepares for queues that are not in memory.
 func (c *coldQueues) open(now, served int64) error {
-	c.evictor = evictor{sched: c.sched, queues: &c.table.queues, names: c.names,
-		budget: c.db.cfg.Memory/5*3 - c.table.keys.mostBytes()} // the garbage collector takes the rest
+	c.evictor = evictor{sched: c.sched, queues: &c.table.queues, numbers: &c.table.numbers, names: c.names,
+		// the garbage collector takes the rest
+		budget: max(0, c.db.cfg.Memory/5*3-c.table.keys.mostBytes()-c.table.numbers.mostBytes())}
 	c.totals = map[uint32]struct{}{}
 	c.openedAt, c.served = now, served
 	c.sched.KeepCold(c)

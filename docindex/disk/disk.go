@@ -3,9 +3,9 @@
 // settings.
 //
 // In memory are the documents in transit and, within a budget, the queues that may be served soon,
-// each with its counts and the place up to which its documents were handed out. Names of known URLs
-// take what these leave of the budget. All else is on disk, and Open reads neither URLs nor queues. A
-// document that the host slots had when the process ended is due again.
+// each with its counts and the place up to which its documents were handed out, and the numbers of other
+// queues. Names of known URLs take what these leave of the budget. All else is on disk, and Open reads
+// neither URLs nor queues. A document that the host slots had when the process ended is due again.
 package disk
 
 import (

@@ -8,12 +8,13 @@ import (
 
 // evictor chooses the queues that leave memory. It looks at queues in memory alone.
 type evictor struct {
-	sched  *queuesched.Scheduler
-	queues *queues
-	names  *knownNames
-	budget int64       // bytes that queues and names in memory may take
-	hand   uint32      // where the search goes on
-	sample []wakePlace // memory of placeToLeave
+	sched   *queuesched.Scheduler
+	queues  *queues
+	numbers *queueNumbers
+	names   *knownNames
+	budget  int64       // bytes that queues in memory may take
+	hand    uint32      // where the search goes on
+	sample  []wakePlace // memory of placeToLeave
 }
 
 // queueCost is what a queue takes in memory besides what the scheduler counts: this record, an entry
@@ -29,8 +30,12 @@ func (e *evictor) used() int64 {
 // writes nothing else evicts some.
 func (e *evictor) isOverfull() bool { return e.used() > e.budget+e.budget/16 }
 
-// fitNames lets names take what queues leave of the budget.
-func (e *evictor) fitNames() { e.names.allow(e.budget - e.used()) }
+// fitNames lets names take what queues and numbers leave free. Queues take nothing of what is for numbers, as
+// the memory of evicted queues is kept for others.
+func (e *evictor) fitNames() { e.names.allow(e.shared() - e.used()) }
+
+// shared returns the bytes that queues and names in memory may take.
+func (e *evictor) shared() int64 { return e.budget + e.numbers.freeBytes() }
 
 // mayLeave returns the place of a queue among those that wait; ok: it may leave memory.
 func (e *evictor) mayLeave(id uint32, now int64) (p wakePlace, ok bool) {

@@ -248,8 +248,8 @@ func TestNamesGiveWay(t *testing.T) {
 	s.base.Mu.Unlock()
 	e := &s.queues.cold.evictor
 	all := s.docs.known.bytes()
-	if all < e.budget*7/8 || all > e.budget {
-		t.Errorf("names take %d bytes of the %d that are for queues and names", all, e.budget)
+	if all < e.shared()*7/8 || all > e.shared() {
+		t.Errorf("names take %d bytes of the %d that are for queues and names", all, e.shared())
 	}
 	for i := 1; i < 10_001; i += 1000 {
 		putFresh(t, s, i, i+1000)
@@ -280,8 +280,8 @@ func TestNamesAfterReopen(t *testing.T) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
 	e := &s.queues.cold.evictor
-	if most := int64(s.docs.known.most-leastBuckets) * bucketBytes; most < e.budget*7/8 || most > e.budget {
-		t.Errorf("names may take %d bytes of %d", most, e.budget)
+	if most := int64(s.docs.known.most-leastBuckets) * bucketBytes; most < e.shared()*7/8 || most > e.shared() {
+		t.Errorf("names may take %d bytes of %d", most, e.shared())
 	}
 }
 

@@ -77,7 +77,8 @@ func newStore(cfg Config) *Store {
 	s.txn.db, s.txn.queues, s.txn.crawls = &s.db, &s.queues, &s.crawls
 	s.docs = documents{known: newKnownNames(),
 		db: &s.db, txn: &s.txn, queues: &s.queues, crawls: &s.crawls, transits: &s.transits}
-	s.queues = queueTable{journal: journal{most: maxJournal}, keys: newQueueKeys(cfg.Memory),
+	s.queues = queueTable{journal: journal{most: maxJournal},
+		keys: newQueueKeys(cfg.Memory), numbers: newQueueNumbers(cfg.Memory),
 		db: &s.db, txn: &s.txn, sched: s.base.Sched, namer: &s.docs.namer, now: s.base.Now}
 	s.queues.cold = coldQueues{table: &s.queues, db: &s.db, txn: &s.txn, sched: s.base.Sched,
 		names: s.docs.known}

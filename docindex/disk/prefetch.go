@@ -11,7 +11,7 @@ import (
 // prefetched is the result of a prefetch for a URL that is to be stored.
 type prefetched struct {
 	queue  uint32 // number in the scheduler; 0: there was none
-	no     uint32 // of the queue on disk; set if it had to be loaded
+	no     uint32 // of a queue on disk, to be loaded; 0: there is none
 	key    name   // of the key's row; set if no queue was in memory
 	name   name   // set if there is a queue
 	row    []byte // of the document; nil: there is none
@@ -61,12 +61,18 @@ func (x *documents) prefetch(p *docindex.Puts, from, to int) (err error) {
 // loadCold finds the queues that are not in memory, and loads them. It reads the rows of their keys before
 // the rows of the queues, and both in their order on disk.
 func (x *documents) loadCold(p *docindex.Puts, from int) (err error) {
-	t, c := x.txn, &x.queues.cold
+	t := x.txn
 	slices.SortFunc(t.cold, func(i, j uint32) int { return t.prefetched[i].key.compare(&t.prefetched[j].key) })
 	for _, i := range t.cold {
 		a := &t.prefetched[i]
-		if a.no, err = c.number(&a.key); err != nil {
+		if a.no = x.queues.numbers.find(&a.key); a.no != 0 {
+			continue
+		}
+		if a.no, err = x.queues.cold.number(&a.key); err != nil {
 			return err
+		}
+		if a.no != 0 {
+			x.queues.numbers.add(&a.key, a.no)
 		}
 	}
 	slices.SortFunc(t.cold, func(i, j uint32) int { return cmp.Compare(t.prefetched[i].no, t.prefetched[j].no) })
@@ -77,8 +83,8 @@ func (x *documents) loadCold(p *docindex.Puts, from int) (err error) {
 		if a.no == 0 {
 			continue
 		}
-		put, _ := p.At(from + int(i))
-		if a.queue, err = c.loadBy(rows.of, put.Crawl, a.no); err != nil {
+		put, host := p.At(from + int(i))
+		if err = x.loadFound(a, &rows, put.Crawl, keyOf(&put, host)); err != nil {
 			return err
 		}
 		if a.queue != 0 {
@@ -86,6 +92,18 @@ func (x *documents) loadCold(p *docindex.Puts, from int) (err error) {
 		}
 	}
 	return nil
+}
+
+// loadFound loads a queue whose number was found. If that is the number of another queue, it reads the row
+// of the key.
+func (x *documents) loadFound(a *prefetched, rows *queueRows, crawl, key []byte) (err error) {
+	c, sched := &x.queues.cold, x.queues.sched
+	if a.queue, err = c.loadBy(rows.of, crawl, a.no); err != nil ||
+		a.queue != 0 && sched.Crawl(a.queue) == string(crawl) && bytes.Equal(sched.Key(a.queue), key) {
+		return err
+	}
+	a.queue, err = c.named(crawl, &a.key)
+	return err
 }
 
 // willRead names a URL whose queue is known, and orders its row to be read if that is needed.

@@ -1,5 +1,11 @@
 package disk
 
+import (
+	"encoding/binary"
+
+	"urlserver/internal/container/hashindex"
+)
+
 // queueKeys says which queues a store may have, if the store was empty when it was opened. It holds the
 // names of the rows that map keys to queues. If a name is missing, the store has no such row. It is a list
 // of Bloom filters, each four times as large as the one before. The largest takes at most a 64th of
@@ -46,4 +52,47 @@ func (k *queueKeys) has(n *name) bool {
 		}
 	}
 	return false
+}
+
+// queueNumbers remembers the numbers of queues that were found by the rows of their keys: if such a queue is
+// evicted, the next put to it needs no such row. It takes at most a 16th of docindex.memory. When that is full
+// it adds none.
+type queueNumbers struct {
+	index hashindex.Index // by numberHash
+	most  int             // entries
+}
+
+const leastNumbers = 1000
+
+func newQueueNumbers(memory int64) queueNumbers {
+	return queueNumbers{most: max(leastNumbers, int(memory/16/hashindex.EntryBytes))}
+}
+
+func numberHash(n *name) uint32 { return binary.BigEndian.Uint32(n.hash[:]) }
+
+// find returns the number of a queue, or of another one whose key's name begins with the same bytes; 0: none.
+func (x *queueNumbers) find(n *name) uint32 {
+	return x.index.Find(numberHash(n), func(uint32) bool { return true })
+}
+
+// add adds the number of a queue, unless find returns a number already.
+func (x *queueNumbers) add(n *name, no uint32) {
+	if x.index.Len() < x.most && x.find(n) == 0 {
+		x.index.Add(numberHash(n), no)
+	}
+}
+
+// remove removes the number of a queue, if it was added.
+func (x *queueNumbers) remove(n *name, no uint32) {
+	if x.find(n) == no {
+		x.index.Remove(numberHash(n), no)
+	}
+}
+
+// mostBytes returns how many bytes all numbers may take.
+func (x *queueNumbers) mostBytes() int64 { return int64(x.most) * hashindex.EntryBytes }
+
+// freeBytes returns how many of these no number takes.
+func (x *queueNumbers) freeBytes() int64 {
+	return x.mostBytes() - int64(x.index.Len())*hashindex.EntryBytes
 }

@@ -62,6 +62,7 @@ type queueTable struct {
 	globals globals
 	before  uint32 // the last number given to a queue before Open
 	keys    queueKeys
+	numbers queueNumbers
 	settles bool // the store is being closed
 
 	db    *database
@@ -276,6 +277,7 @@ func (x *queueTable) dropRow(id uint32) {
 	}
 	n := x.namer.keyName([]byte(x.sched.Crawl(id)), x.sched.Key(id))
 	x.txn.b.Delete(n.docKey(nil), nil)
+	x.numbers.remove(&n, x.at(id).no)
 	x.db.memtables.add(&n)
 	if q.set {
 		x.txn.b.Delete(numberKey(setRow, q.no), nil)
