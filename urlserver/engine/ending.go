@@ -1,13 +1,8 @@
 package engine
 
 import (
-	"hash/maphash"
-	"time"
-
 	"urlserver/docindex"
 	"urlserver/hostslots"
-	"urlserver/internal/container/hashindex"
-	"urlserver/internal/container/slab"
 	"urlserver/protocol"
 )
 
@@ -175,66 +170,4 @@ func (e *Engine) outcome(o docindex.Outcome) {
 
 func (e *Engine) inQuarantine(id []byte) bool {
 	return !e.opt.Exact && !faulty(faultQuarantine) && e.outcomes.quarantine.has(id, e.now-e.cfg.DocIndex.Quarantine)
-}
-
-// quarantine remembers which documents ended lately, by a 64-bit hash of their IDs. A false match
-// only postpones a document until the index offers it again.
-type quarantine struct {
-	seed   maphash.Seed
-	ended  slab.Slab[ended]
-	byHash hashindex.Index
-	oldest uint32
-	newest uint32
-}
-
-type ended struct {
-	hash uint64
-	at   time.Duration
-	next uint32
-}
-
-func newQuarantine() *quarantine {
-	return &quarantine{seed: maphash.MakeSeed()}
-}
-
-func (q *quarantine) find(hash uint64) uint32 {
-	return q.byHash.Find(uint32(hash), func(n uint32) bool { return q.ended.At(n).hash == hash })
-}
-
-// has reports whether the document ended after the given moment.
-func (q *quarantine) has(id []byte, since time.Duration) bool {
-	q.drop(since)
-	return q.find(maphash.Bytes(q.seed, id)) != 0
-}
-
-// add notes that a document has ended. One that is there already has two entries: the later one
-// counts.
-func (q *quarantine) add(id []byte, now time.Duration) {
-	hash := maphash.Bytes(q.seed, id)
-	n := q.ended.New()
-	*q.ended.At(n) = ended{hash: hash, at: now}
-	q.byHash.Add(uint32(hash), n)
-	if q.newest != 0 {
-		q.ended.At(q.newest).next = n
-	} else {
-		q.oldest = n
-	}
-	q.newest = n
-}
-
-// drop forgets what ended at or before the given moment.
-func (q *quarantine) drop(since time.Duration) {
-	for q.oldest != 0 {
-		n := q.oldest
-		d := *q.ended.At(n)
-		if d.at > since {
-			return
-		}
-		q.byHash.Remove(uint32(d.hash), n)
-		q.oldest = d.next
-		if d.next == 0 {
-			q.newest = 0
-		}
-		q.ended.Free(n)
-	}
 }

@@ -138,12 +138,13 @@ func (e *Engine) takeCandidates() {
 	}
 }
 
-// readOffersAhead has the slots read ahead for the first of some documents.
+// readOffersAhead reads ahead what offer needs of the first of some documents.
 func (e *Engine) readOffersAhead(docs []prepared) {
 	var keys, ids [hostslots.ReadAhead][]byte
 	n := min(len(docs), hostslots.ReadAhead)
 	for i := range n {
 		keys[i], ids[i] = docs[i].url.Origin(), docs[i].id
+		e.outcomes.quarantine.readAhead(ids[i])
 	}
 	e.slots.ReadOffersAhead(keys[:n], ids[:n])
 }
