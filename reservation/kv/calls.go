@@ -30,12 +30,12 @@ func (s *Store) do(ctx context.Context, c reservation.Call) (a reservation.Answe
 	if err != nil {
 		return reservation.Answer{Err: fmt.Errorf("reservations: the clock: %w", err)}
 	}
-	at := c.Moment(now)
+	at := s.passed(c.Moment(now), now)
 	switch c.Verb {
 	case reservation.AddHost:
 		a.Added, a.Err = s.add(ctx, c.Host, at, now)
 	case reservation.DeleteHost:
-		a.Err = s.remove(ctx, c, s.passed(at, now), now)
+		a.Err = s.remove(ctx, c, at, now)
 	case reservation.TryReserve:
 		a.Reservation, a.Err = s.reserve(ctx, c, nil, now)
 	case reservation.ExtendHost:
@@ -43,7 +43,7 @@ func (s *Store) do(ctx context.Context, c reservation.Call) (a reservation.Answe
 		end, a.Err = s.extend(ctx, c, now)
 		a.LeaseEnd = reservation.Time(end)
 	case reservation.ReleaseHost:
-		a.Err = s.release(ctx, c.Host, c.Token, s.passed(at, now), now)
+		a.Err = s.release(ctx, c.Host, c.Token, at, now)
 	}
 	return a
 }
