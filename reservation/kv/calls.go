@@ -147,17 +147,19 @@ func (s *Store) Bind(ctx context.Context, bindings []reservation.Binding, ttl ti
 		return nil, fmt.Errorf("reservations: the clock: %w", err)
 	}
 	all, errs := make([]reservation.Bound, len(bindings)), make([]error, len(bindings))
-	s.together(len(bindings), func(i int) { all[i], errs[i] = s.bind(ctx, bindings[i], now, now+ms) })
+	s.together(len(bindings), func(i int) { all[i], errs[i] = s.bind(ctx, bindings[i], now, ms) })
 	if err := firstOf(errs...); err != nil {
 		return nil, err
 	}
 	return all, nil
 }
 
-// bind writes a binding into the host's record, unless one that lasts as long is there. Before, if
-// the host is covered by leases or held back, it makes them count for the host's group.
-func (s *Store) bind(ctx context.Context, b reservation.Binding, now, until int64) (
+// bind writes a binding for ttl ms into the host's record, unless one that lasts as long is there.
+// Before, if the host is covered by leases or held back, it makes them count for the host's group.
+func (s *Store) bind(ctx context.Context, b reservation.Binding, now, ttl int64) (
 	bound reservation.Bound, err error) {
+	late := s.late()
+	until := now + ttl + late
 	for try := 0; ; try++ {
 		if err := s.pause(ctx, try); err != nil {
 			return bound, err
@@ -174,7 +176,7 @@ func (s *Store) bind(ctx context.Context, b reservation.Binding, now, until int6
 		}
 		// A binding for MinLease ends as it is made, so there is nothing to write.
 		was := h.record
-		lasts := h.BoundTo >= until || until-now <= reservation.MinLease.Milliseconds()
+		lasts := h.BoundTo >= until || ttl <= reservation.MinLease.Milliseconds()
 		if h.Bound == "" || h.BoundTo <= now {
 			h.Bound = b.Group
 		}
@@ -183,7 +185,7 @@ func (s *Store) bind(ctx context.Context, b reservation.Binding, now, until int6
 		if err != nil {
 			return bound, err
 		}
-		bound = reservation.Bound{Group: g.name(), Left: time.Duration(h.BoundTo-now) * time.Millisecond}
+		bound = reservation.Bound{Group: g.name(), Left: time.Duration(h.BoundTo-late-now) * time.Millisecond}
 		if lasts {
 			return bound, nil
 		}

@@ -71,7 +71,7 @@ type Config struct {
 	// goes back.
 	Now func(ctx context.Context) (int64, error)
 	// Late returns how far Now may be behind the time of another process, in ms. The ends of leases
-	// and next-request times are stored later by as much. nil: all have one time.
+	// and bindings and next-request times are stored later by as much. nil: all have one time.
 	Late func() int64
 }
 
@@ -102,12 +102,20 @@ func New(cfg Config) *Store {
 	return s
 }
 
+// late returns how far this process' time may be behind that of another one, in ms.
+func (s *Store) late() int64 {
+	if s.cfg.Late == nil {
+		return 0
+	}
+	return s.cfg.Late()
+}
+
 // passed returns the moment at which at has passed by the time of each process, now being this one's.
 func (s *Store) passed(at, now int64) int64 {
-	if s.cfg.Late == nil || at <= now {
+	if at <= now {
 		return at
 	}
-	return at + s.cfg.Late()
+	return at + s.late()
 }
 
 // pause waits before the attempt with this number. Attempt 0 starts at once, and after the last one

@@ -219,6 +219,7 @@ func (s *Store) wake(ctx context.Context, g *versioned, host string) error {
 // extend extends a lease, and the binding of its host to the leased group.
 func (s *Store) extend(ctx context.Context, c reservation.Call, now int64) (end int64, err error) {
 	end = now + c.Lease.Milliseconds()
+	until := s.passed(end, now)
 	for try := 0; ; try++ {
 		if err := s.pause(ctx, try); err != nil {
 			return 0, err
@@ -227,10 +228,10 @@ func (s *Store) extend(ctx context.Context, c reservation.Call, now int64) (end 
 		if err != nil {
 			return 0, err
 		}
-		bound := func(h *record) bool { return h.Bound == g.name() && h.BoundTo > now && h.BoundTo < end }
+		bound := func(h *record) bool { return h.Bound == g.name() && h.BoundTo > now && h.BoundTo < until }
 		binds := bound(&h.record)
-		if g.End = s.passed(end, now); binds && g == h {
-			g.BoundTo = end
+		if g.End = until; binds && g == h {
+			g.BoundTo = until
 		}
 		if ok, err := s.write(ctx, g, g.Row); err != nil {
 			return 0, err
@@ -241,7 +242,7 @@ func (s *Store) extend(ctx context.Context, c reservation.Call, now int64) (end 
 			_, err = s.update(ctx, h.key, func(h *record) bool {
 				is := bound(h)
 				if is {
-					h.BoundTo = end
+					h.BoundTo = until
 				}
 				return is
 			})

@@ -18,8 +18,8 @@ const (
 	glance   = 10 * time.Millisecond  // from one reading of the key to the next, while a service joins
 	stands   = 8 * tick               // a service takes over a clock that has stood still for so long
 
-	// behind is how far a service's clock may be behind the fastest one: a glance, and the calls that
-	// write and read the key.
+	// behind is how far a service's clock may be behind the fastest one, a glance and the calls that
+	// write and read the key, while etcd is not slow.
 	behind = tick
 
 	// A group is unavailable for at least lag after a lost lease.
@@ -40,14 +40,17 @@ type clock struct {
 	joined chan struct{} // closed when the time is known
 	stop   func()        // ends run and waits for it
 
-	began time.Time // when this service first read the key; used by join
-	found int64     // the key's time then
+	// For join.
+	found int64         // the key's time
+	since time.Time     // when the key was first seen to have that time
+	stood time.Duration // for so long it has been seen to keep that time
+	seen  time.Time     // when the last reading began; zero: there was none, or it failed
 
-	mu      sync.Mutex // guards all below
-	ms      int64      // the time
-	at      time.Time  // when it was ms
-	follows bool       // another service's time has been taken
-	err     error      // the last error
+	mu   sync.Mutex    // guards all below
+	ms   int64         // the time
+	at   time.Time     // when it was ms
+	lags time.Duration // see late
+	err  error         // the last error
 }
 
 func wall() int64 { return time.Now().UnixMilli() }
@@ -93,10 +96,7 @@ func (c *clock) now() int64 {
 func (c *clock) late() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.follows {
-		return 0
-	}
-	return behind.Milliseconds()
+	return c.lags.Milliseconds()
 }
 
 func (c *clock) set(ms int64) {
@@ -105,11 +105,12 @@ func (c *clock) set(ms int64) {
 	c.ms, c.at = ms, time.Now()
 }
 
-// follow takes the time of another service.
-func (c *clock) follow(ms int64) {
+// follow takes the time of another service, which the key has had for age at most. The call that wrote
+// it may have taken as long.
+func (c *clock) follow(ms int64, age time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ms, c.at, c.follows = ms, time.Now(), true
+	c.ms, c.at, c.lags = ms, time.Now(), max(c.lags, behind, 2*age)
 }
 
 // run joins the common clock, and then keeps it, until ctx ends. It keeps it at uneven intervals. So
@@ -150,23 +151,29 @@ func wait(ctx context.Context, d time.Duration) bool {
 }
 
 // join finds the common time. If no service keeps it, it becomes this machine's time, unless that would
-// set it back.
+// set it back. While etcd does not answer nobody can advance the key, so that time does not count.
 func (c *clock) join(ctx context.Context) (bool, error) {
+	seen := c.seen
+	c.seen = time.Time{}
+	start := time.Now()
 	at, raw, err := c.read(ctx)
 	if err != nil {
 		return false, err
 	}
-	if c.began.IsZero() {
-		c.began, c.found = time.Now(), at
-	}
+	c.seen = start
 	switch {
-	case at != c.found:
-		c.follow(at)
+	case at != c.found && !seen.IsZero():
+		c.follow(at, time.Since(seen))
 		return true, nil
-	case raw != nil && time.Since(c.began) < stands:
+	case at != c.found || c.since.IsZero():
+		c.found, c.since, c.stood = at, start, 0
+	case !seen.IsZero():
+		c.stood += min(start.Sub(seen), tick)
+	}
+	if raw != nil && c.stood < stands {
 		return false, nil
 	}
-	c.set(max(c.wall(), at+time.Since(c.began).Milliseconds()))
+	c.set(max(c.wall(), at+time.Since(c.since).Milliseconds()))
 	return c.put(ctx, raw)
 }
 
@@ -177,7 +184,7 @@ func (c *clock) keep(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	if at > c.now() {
-		c.follow(at)
+		c.follow(at, 0)
 		return true, nil
 	}
 	return c.put(ctx, raw)

@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -20,7 +21,19 @@ type key struct {
 	mu    sync.Mutex // guards all below
 	value []byte
 	away  bool
-	slow  *rand.Rand // how long calls take; nil: no time
+	slow  *rand.Rand    // how long calls take; nil: no time
+	most  time.Duration // for half a call; 0: 10 ms
+	hangs time.Time     // until then calls do not return
+}
+
+// trouble makes calls fail, or hang for d.
+func (k *key) trouble(d time.Duration, hangs bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.away = d > 0 && !hangs
+	if hangs {
+		k.hangs = time.Now().Add(d)
+	}
 }
 
 // wait takes the time of half a call.
@@ -28,8 +41,9 @@ func (k *key) wait() {
 	k.mu.Lock()
 	d := time.Duration(0)
 	if k.slow != nil {
-		d = time.Duration(k.slow.Int64N(int64(10 * time.Millisecond)))
+		d = time.Duration(k.slow.Int64N(int64(cmp.Or(k.most, 10*time.Millisecond))))
 	}
+	d += max(0, time.Until(k.hangs))
 	k.mu.Unlock()
 	time.Sleep(d)
 }
@@ -146,6 +160,63 @@ func checkLate(t *testing.T, clocks []*clock) {
 		if is := fastest - said[i]; is > c.late() || is > 100 {
 			t.Fatalf("clock %d is behind by %d ms, and late says %d; want 100 at most: twice a glance and the calls",
 				i, is, c.late())
+		}
+	}
+}
+
+// TestClockAfterOutage: a service reads the key, and then etcd is away for some seconds, or does not
+// answer. After that the service joins the clock that another one keeps, however far off its own machine's
+// is, and is behind it by late at most.
+func TestClockAfterOutage(t *testing.T) {
+	for _, hangs := range []bool{false, true} {
+		for seed := range uint64(100) {
+			synctest.Test(t, func(t *testing.T) { joinAfterOutage(t, seed, hangs) })
+		}
+	}
+}
+
+func joinAfterOutage(t *testing.T, seed uint64, hangs bool) {
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	k := &key{slow: rand.New(rand.NewPCG(seed, 1))}
+	keeps := startClock(k, wall)
+	defer keeps.stop()
+	keeps.said(t)
+	time.Sleep(5*time.Second + time.Duration(rnd.Int64N(int64(time.Second))))
+	joins := startClock(k, off(time.Hour))
+	defer joins.stop()
+	time.Sleep(time.Duration(rnd.Int64N(int64(50 * time.Millisecond))))
+	outage := time.Duration(rnd.Int64N(int64(4 * time.Second)))
+	k.trouble(outage, hangs)
+	time.Sleep(outage)
+	k.trouble(0, false)
+	joins.said(t)
+	for range 20 {
+		got, want := joins.said(t), keeps.said(t)
+		if want > wall()+1 || got > want || got < want-joins.late() {
+			t.Fatalf("after an outage of %v a service that joins says %d, and is late by %d ms at most; the other one "+
+				"says %d, and its machine %d", outage, got, joins.late(), want, wall())
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// TestClockSlow: where the calls of etcd take long, late says so.
+func TestClockSlow(t *testing.T) {
+	for _, most := range []time.Duration{100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond} {
+		for seed := range uint64(50) {
+			synctest.Test(t, func(t *testing.T) {
+				k := &key{slow: rand.New(rand.NewPCG(seed, 1)), most: most / 2}
+				keeps := startClock(k, wall)
+				defer keeps.stop()
+				keeps.said(t)
+				time.Sleep(5*time.Second + time.Duration(seed)*time.Second/50)
+				joins := startClock(k, wall)
+				defer joins.stop()
+				joins.said(t)
+				if got := keeps.said(t) - joins.said(t); got > joins.late() {
+					t.Fatalf("with calls of up to %v a service is behind by %d ms, and late says %d", most, got, joins.late())
+				}
+			})
 		}
 	}
 }
