@@ -286,11 +286,13 @@ func (c *coldQueues) loadOverran(crawl uint32, n int, until int64) (loaded int, 
 	return loaded, it.Error()
 }
 
-// queueRows reads rows of queues: many of them in the order of their keys cost less than readRow of each.
+// queueRows reads rows of queues. A few in the order of their keys cost less than readRow of each.
 type queueRows struct {
-	db        *database
-	it, fresh *pebble.Iterator // over queueRows and freshRows
-	q         queueRecord
+	db      *database
+	filters bool             // many of the rows do not exist, so reads of tables' filters pay
+	it      *pebble.Iterator // over rows with the key prefix queueRow
+	fresh   *pebble.Iterator // over those with freshRow
+	q       queueRecord
 }
 
 // read returns the row of a queue, or nil if there is none. It is valid until the next read.
@@ -301,7 +303,7 @@ func (r *queueRows) read(key []byte) (q *queueRecord, err error) {
 	}
 	if *it == nil {
 		if *it, err = r.db.NewIter(&pebble.IterOptions{
-			LowerBound: key[:1], UpperBound: []byte{key[0] + 1}, UseL6Filters: true}); err != nil {
+			LowerBound: key[:1], UpperBound: []byte{key[0] + 1}, UseL6Filters: r.filters}); err != nil {
 			return nil, err
 		}
 	}

@@ -1,11 +1,9 @@
 package disk_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -15,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/rs/zerolog"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -48,8 +47,7 @@ func smallDisk(t *testing.T, size int) string {
 	return path
 }
 
-// TestFullDisk fills the disk through the store, then to the last byte with another file. Then it
-// makes room. A quarter of a small disk can be used, too.
+// TestFullDisk fills the disk through the store, then with another file. Then it makes room. A quarter of a small disk can be used, too.
 func TestFullDisk(t *testing.T) {
 	for _, size := range []int{24, 300} {
 		t.Run(fmt.Sprint(size, " MiB"), func(t *testing.T) { fullDisk(t, size) })
@@ -150,17 +148,22 @@ func random(b []byte, seed uint64) {
 	}
 }
 
-// keepFull writes a file that takes all the space that is left, also what compactions free, until empty
-// removes it.
+// keepFull writes a file that takes the space that is left, also what compactions free, until empty removes
+// it. It leaves some: Pebble ends the process if it cannot write its manifest at the end of a compaction.
 func keepFull(t *testing.T, path string) (empty func()) {
 	f, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
+	const leaves = 256 << 10
 	fill := func() {
-		for piece := make([]byte, 1<<20); len(piece) > 0; {
-			if _, err := io.Copy(f, bytes.NewReader(piece)); err != nil {
-				piece = piece[:len(piece)/2]
+		for piece := make([]byte, leaves); ; {
+			usage, err := vfs.Default.GetDiskUsage(path)
+			if err != nil || usage.AvailBytes < 2*leaves {
+				return
+			}
+			if _, err := f.Write(piece); err != nil {
+				return
 			}
 		}
 	}

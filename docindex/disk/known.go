@@ -162,7 +162,7 @@ func (k *knownNames) add(of *name) {
 	if k.addFree(n) || k.makeRoom(n) && k.addFree(n) {
 		return
 	}
-	b, i := k.at(n, false), int(n.mark>>32)%bucketMarks
+	b, i := k.at(n, false), int(n.mark>>32%bucketMarks)
 	k.forget(b, i)
 	k.bucket(b).set(i, n.mark, false)
 }

@@ -104,6 +104,16 @@ func TestNamesOfOneQueueDiffer(t *testing.T) {
 		if b.queue++; k.has(&b) {
 			t.Fatalf("%v is taken for %v", b, a)
 		}
+		// has the mark of a, and the buckets of a in the other order
+		b = a
+		binary.BigEndian.PutUint16(b.hash[:], uint16(knownOf(&a).otherEnd()-knownOf(&a).end)+0xA55A)
+		if other := knownOf(&b); other.mark != knownOf(&a).mark || other.end != knownOf(&a).otherEnd() {
+			t.Fatalf("%v is to have the mark of %v, and to end with its other bucket", b, a)
+		}
+		k.remove(&b)
+		if !k.has(&a) || k.has(&b) {
+			t.Fatalf("%v is known %v, and %v is %v; want true, false", a, k.has(&a), b, k.has(&b))
+		}
 		k.remove(&a)
 	}
 	if k.has(&name{}) {

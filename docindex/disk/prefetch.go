@@ -58,8 +58,10 @@ func (x *documents) prefetch(p *docindex.Puts, from, to int) (err error) {
 	return nil
 }
 
+const fewCold = 2 // so many queues, or fewer, cost less to read one at a time than with iterators
+
 // loadCold finds the queues that are not in memory, and loads them. It reads the rows of their keys before
-// the rows of the queues, and both in their order on disk.
+// the rows of the queues, and each kind in the order of its keys.
 func (x *documents) loadCold(p *docindex.Puts, from int) (err error) {
 	t := x.txn
 	slices.SortFunc(t.cold, func(i, j uint32) int { return t.prefetched[i].key.compare(&t.prefetched[j].key) })
@@ -76,15 +78,19 @@ func (x *documents) loadCold(p *docindex.Puts, from int) (err error) {
 		}
 	}
 	slices.SortFunc(t.cold, func(i, j uint32) int { return cmp.Compare(t.prefetched[i].no, t.prefetched[j].no) })
-	rows := queueRows{db: x.db}
+	rows := queueRows{db: x.db, filters: true}
 	defer rows.close()
+	read := rows.of
+	if len(t.cold) <= fewCold {
+		read = x.queues.cold.read
+	}
 	for _, i := range t.cold {
 		a := &t.prefetched[i]
 		if a.no == 0 {
 			continue
 		}
 		put, host := p.At(from + int(i))
-		if err = x.loadFound(a, &rows, put.Crawl, keyOf(&put, host)); err != nil {
+		if err = x.loadFound(a, read, put.Crawl, keyOf(&put, host)); err != nil {
 			return err
 		}
 		if a.queue != 0 {
@@ -96,9 +102,11 @@ func (x *documents) loadCold(p *docindex.Puts, from int) (err error) {
 
 // loadFound loads a queue whose number was found. If that is the number of another queue, it reads the row
 // of the key.
-func (x *documents) loadFound(a *prefetched, rows *queueRows, crawl, key []byte) (err error) {
+func (x *documents) loadFound(
+	a *prefetched, read func(crawl, no uint32) (*queueRecord, error), crawl, key []byte,
+) (err error) {
 	c, sched := &x.queues.cold, x.queues.sched
-	if a.queue, err = c.loadBy(rows.of, crawl, a.no); err != nil ||
+	if a.queue, err = c.loadBy(read, crawl, a.no); err != nil ||
 		a.queue != 0 && sched.Crawl(a.queue) == string(crawl) && bytes.Equal(sched.Key(a.queue), key) {
 		return err
 	}

@@ -60,6 +60,7 @@ func (k *queueKeys) has(n *name) bool {
 type queueNumbers struct {
 	index hashindex.Index // by numberHash
 	most  int             // entries
+	taken int             // the most entries that there have been: the index keeps their memory
 }
 
 const leastNumbers = 1000
@@ -79,6 +80,7 @@ func (x *queueNumbers) find(n *name) uint32 {
 func (x *queueNumbers) add(n *name, no uint32) {
 	if x.index.Len() < x.most && x.find(n) == 0 {
 		x.index.Add(numberHash(n), no)
+		x.taken = max(x.taken, x.index.Len())
 	}
 }
 
@@ -92,7 +94,5 @@ func (x *queueNumbers) remove(n *name, no uint32) {
 // mostBytes returns how many bytes all numbers may take.
 func (x *queueNumbers) mostBytes() int64 { return int64(x.most) * hashindex.EntryBytes }
 
-// freeBytes returns how many of these no number takes.
-func (x *queueNumbers) freeBytes() int64 {
-	return x.mostBytes() - int64(x.index.Len())*hashindex.EntryBytes
-}
+// freeBytes returns how many of these no number has taken.
+func (x *queueNumbers) freeBytes() int64 { return x.mostBytes() - int64(x.taken)*hashindex.EntryBytes }

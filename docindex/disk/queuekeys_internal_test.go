@@ -19,9 +19,23 @@ func TestNumberOfAnotherQueue(t *testing.T) {
 	if n := numbers.index.Len(); n != 2 {
 		t.Fatalf("%d numbers are remembered; want 2", n)
 	}
+	later := func() {
+		t.Helper()
+		var p docindex.Puts
+		if err := p.Add(docindex.Put{URL: []byte("http://h0.test/later"), Crawl: []byte("two"),
+			Due: s.base.Now() + 3_600_000}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Put(t.Context(), &p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	later()
+	later() // which finds it by its row
 	key := s.docs.namer.keyName([]byte("one"), []byte("h0.test"))
+	sameHost := s.docs.namer.keyName([]byte("two"), []byte("h0.test"))
 	own := numbers.find(&key)
-	for _, no := range []uint32{3 - own, 99} {
+	for _, no := range []uint32{3 - own, numbers.find(&sameHost), 99} {
 		numbers.remove(&key, numbers.find(&key))
 		numbers.add(&key, no)
 		var p docindex.Puts
@@ -30,7 +44,7 @@ func TestNumberOfAnotherQueue(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if res, err := s.Put(t.Context(), &p); err != nil || res.Known != 2 {
+		if res, err := s.Put(t.Context(), &p); err != nil || no == 0 || res.Known != 2 {
 			t.Errorf("with %d as number of queue %d: %+v, %v; want 2 known URLs", no, own, res, err)
 		}
 	}

@@ -32,7 +32,7 @@ func (t *txn) sortBatch(db *pebble.DB, b *pebble.Batch) *pebble.Batch {
 		return b
 	}
 	out := db.NewBatchWithSize(b.Len())
-	for _, keys := range t.byKind {
+	for _, keys := range &t.byKind {
 		t.sortRows(keys)
 		for i := range keys {
 			switch r := &t.rows[keys[i].at]; r.kind { // none can fail on a Batch that belongs to no commit
