@@ -47,7 +47,8 @@ func smallDisk(t *testing.T, size int) string {
 	return path
 }
 
-// TestFullDisk fills the disk through the store, then with another file. Then it makes room. A quarter of a small disk can be used, too.
+// TestFullDisk fills the disk through the store, then with another file. Then it makes room. A quarter of a
+// small disk can be used, too.
 func TestFullDisk(t *testing.T) {
 	for _, size := range []int{24, 300} {
 		t.Run(fmt.Sprint(size, " MiB"), func(t *testing.T) { fullDisk(t, size) })

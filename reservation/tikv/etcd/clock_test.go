@@ -214,7 +214,8 @@ func TestClockSlow(t *testing.T) {
 				defer joins.stop()
 				joins.said(t)
 				if got := keeps.said(t) - joins.said(t); got > joins.late() {
-					t.Fatalf("with calls of up to %v a service is behind by %d ms, and late says %d", most, got, joins.late())
+					t.Fatalf("with calls of up to %v a service is behind by %d ms, and late says %d", most, got,
+						joins.late())
 				}
 			})
 		}
