@@ -18,8 +18,7 @@ const (
 	glance   = 10 * time.Millisecond  // from one reading of the key to the next, while a service joins
 	stands   = 8 * tick               // a service takes over a clock that has stood still for so long
 
-	// behind is how far a service's clock may be behind the fastest one, a glance and the calls that
-	// write and read the key, while etcd is not slow.
+	// behind is how far a service's clock may be behind the fastest one at least.
 	behind = tick
 
 	// A group is unavailable for at least lag after a lost lease.
@@ -41,10 +40,12 @@ type clock struct {
 	stop   func()        // ends run and waits for it
 
 	// For join.
-	found int64         // the key's time
-	since time.Time     // when the key was first seen to have that time
-	stood time.Duration // for so long it has been seen to keep that time
-	seen  time.Time     // when the last reading began; zero: there was none, or it failed
+	began  time.Time     // when the first reading began; zero: there was none
+	seen   time.Time     // when the last reading began
+	found  int64         // the key's time then
+	since  time.Time     // when the key was first seen to have that time
+	stood  time.Duration // for so long it has been seen to keep that time
+	before time.Time     // when the last reading before that time began; zero: there was none
 
 	mu   sync.Mutex    // guards all below
 	ms   int64         // the time
@@ -105,12 +106,11 @@ func (c *clock) set(ms int64) {
 	c.ms, c.at = ms, time.Now()
 }
 
-// follow takes the time of another service, which the key has had for age at most. The call that wrote
-// it may have taken as long.
-func (c *clock) follow(ms int64, age time.Duration) {
+// follow takes the time of another service, which this clock is then behind by lags at most.
+func (c *clock) follow(ms int64, lags time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ms, c.at, c.lags = ms, time.Now(), max(c.lags, behind, 2*age)
+	c.ms, c.at, c.lags = ms, time.Now(), max(c.lags, lags, behind)
 }
 
 // run joins the common clock, and then keeps it, until ctx ends. It keeps it at uneven intervals. So
@@ -150,44 +150,58 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// join finds the common time. If no service keeps it, it becomes this machine's time, unless that would
-// set it back. While etcd does not answer nobody can advance the key, so that time does not count.
+// join finds the common time: it waits until it has seen the key change twice. The service that wrote
+// the second value had read the first one, so its time was not earlier than the last reading before that.
+//
+// If no service keeps the time, it becomes this machine's time, unless that would set it back. While etcd
+// does not answer nobody can advance the key, so that time does not count.
 func (c *clock) join(ctx context.Context) (bool, error) {
-	seen := c.seen
-	c.seen = time.Time{}
 	start := time.Now()
 	at, raw, err := c.read(ctx)
 	if err != nil {
 		return false, err
 	}
-	c.seen = start
+	lags := time.Since(c.before)
 	switch {
-	case at != c.found && !seen.IsZero():
-		c.follow(at, time.Since(seen))
+	case c.began.IsZero():
+		c.began, c.found, c.since = start, at, start
+	case at == c.found:
+		c.stood += min(start.Sub(c.seen), tick)
+	case at > c.found && !c.before.IsZero() && (lags <= 2*tick || time.Since(c.began) > stands):
+		c.follow(at, lags)
 		return true, nil
-	case at != c.found || c.since.IsZero():
-		c.found, c.since, c.stood = at, start, 0
-	case !seen.IsZero():
-		c.stood += min(start.Sub(seen), tick)
+	default:
+		c.found, c.since, c.stood, c.before = at, start, 0, c.seen
 	}
+	c.seen = start
 	if raw != nil && c.stood < stands {
 		return false, nil
 	}
 	c.set(max(c.wall(), at+time.Since(c.since).Milliseconds()))
-	return c.put(ctx, raw)
+	ok, err := c.put(ctx, raw)
+	if err != nil { // others may be unable to write, too
+		c.stood = 0
+	}
+	return ok, err
 }
 
-// keep advances the key if this clock is ahead of it, else sets this clock by the key.
+// keep advances the key if this clock is ahead of it, else sets this clock by the key. The key may be two
+// ticks old.
 func (c *clock) keep(ctx context.Context) (bool, error) {
 	at, raw, err := c.read(ctx)
 	if err != nil {
 		return false, err
 	}
-	if at > c.now() {
-		c.follow(at, 0)
-		return true, nil
+	ahead := at - c.now()
+	if ahead <= 0 {
+		return c.put(ctx, raw)
 	}
-	return c.put(ctx, raw)
+	lags := time.Duration(0) // as before
+	if ahead > behind.Milliseconds() {
+		lags = 2 * tick
+	}
+	c.follow(at, lags)
+	return true, nil
 }
 
 func (c *clock) put(ctx context.Context, was []byte) (bool, error) {

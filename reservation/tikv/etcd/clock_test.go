@@ -24,6 +24,13 @@ type key struct {
 	slow  *rand.Rand    // how long calls take; nil: no time
 	most  time.Duration // for half a call; 0: 10 ms
 	hangs time.Time     // until then calls do not return
+	full  bool          // it takes no writes
+}
+
+func (k *key) refuse(full bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.full = full
 }
 
 // trouble makes calls fail, or hang for d.
@@ -64,6 +71,9 @@ func (k *key) CompareAndSwap(_ context.Context, _ string, was, to []byte) (bool,
 	defer k.wait()
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.full {
+		return false, errors.New("no space")
+	}
 	if string(k.value) != string(was) {
 		return false, nil
 	}
@@ -164,8 +174,8 @@ func checkLate(t *testing.T, clocks []*clock) {
 	}
 }
 
-// TestClockAfterOutage: a service reads the key, and then etcd is away for some seconds, or does not
-// answer. After that the service joins the clock that another one keeps, however far off its own machine's
+// TestClockAfterOutage: a service begins before or while etcd is away for some seconds, or does not answer.
+// After that the service joins the clock that another one keeps, however far off its own machine's
 // is, and is behind it by late at most.
 func TestClockAfterOutage(t *testing.T) {
 	for _, hangs := range []bool{false, true} {
@@ -182,12 +192,19 @@ func joinAfterOutage(t *testing.T, seed uint64, hangs bool) {
 	defer keeps.stop()
 	keeps.said(t)
 	time.Sleep(5*time.Second + time.Duration(rnd.Int64N(int64(time.Second))))
+	outage, late := time.Duration(rnd.Int64N(int64(4*time.Second))), time.Duration(0)
+	if seed%2 == 0 { // the service begins during the outage
+		k.trouble(outage, hangs)
+		late = time.Duration(rnd.Int64N(int64(outage)))
+		time.Sleep(late)
+	}
 	joins := startClock(k, off(time.Hour))
 	defer joins.stop()
-	time.Sleep(time.Duration(rnd.Int64N(int64(50 * time.Millisecond))))
-	outage := time.Duration(rnd.Int64N(int64(4 * time.Second)))
-	k.trouble(outage, hangs)
-	time.Sleep(outage)
+	if seed%2 != 0 {
+		time.Sleep(time.Duration(rnd.Int64N(int64(500 * time.Millisecond))))
+		k.trouble(outage, hangs)
+	}
+	time.Sleep(outage - late)
 	k.trouble(0, false)
 	joins.said(t)
 	for range 20 {
@@ -219,6 +236,29 @@ func TestClockSlow(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestClockFull: an etcd that takes no writes for a while, as when it is full, lets no service take over a
+// clock that another one keeps.
+func TestClockFull(t *testing.T) {
+	for seed := range uint64(100) {
+		synctest.Test(t, func(t *testing.T) {
+			k := &key{slow: rand.New(rand.NewPCG(seed, 1))}
+			keeps := startClock(k, wall)
+			defer keeps.stop()
+			keeps.said(t)
+			time.Sleep(time.Second)
+			k.refuse(true)
+			joins := startClock(k, off(time.Hour))
+			defer joins.stop()
+			time.Sleep(3*time.Second + time.Duration(seed)*time.Second/100)
+			k.refuse(false)
+			joins.said(t)
+			if got := keeps.said(t); got > wall()+1 {
+				t.Fatalf("the common time is %d; want %d", got, wall())
+			}
+		})
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 
 	"urlserver/reservation/kv"
 	"urlserver/reservation/tikv/internal/lazyconn"
@@ -49,6 +51,11 @@ func (k *keys) dial() (*clientv3.Client, error) {
 		DialKeepAliveTime:    pingAfter,
 		DialKeepAliveTimeout: pingTime,
 		MaxCallRecvMsgSize:   maxAnswer,
+		// After an outage a service has to be back before another one takes its clock over; see stands.
+		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: tick, Multiplier: 1.5, Jitter: 0.2, MaxDelay: 2 * tick},
+			MinConnectTimeout: dialTime / 2,
+		})},
 		Logger:               zap.NewNop(),
 	})
 	if err != nil {
