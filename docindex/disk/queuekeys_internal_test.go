@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -13,11 +14,11 @@ import (
 func TestNumberOfAnotherQueue(t *testing.T) {
 	s := openCold(t, t.TempDir())
 	defer s.Close()
-	putFresh(t, s, 0, 2)
-	putFresh(t, s, 0, 2) // which finds both by their rows
+	putFresh(t, s, 0, fewCold+1)
+	putFresh(t, s, 0, fewCold+1) // which finds all by their rows
 	numbers := &s.queues.numbers
-	if n := numbers.index.Len(); n != 2 {
-		t.Fatalf("%d numbers are remembered; want 2", n)
+	if n := numbers.index.Len(); n != fewCold+1 {
+		t.Fatalf("%d numbers are remembered; want %d", n, fewCold+1)
 	}
 	later := func() {
 		t.Helper()
@@ -33,19 +34,22 @@ func TestNumberOfAnotherQueue(t *testing.T) {
 	later()
 	later() // which finds it by its row
 	key := s.docs.namer.keyName([]byte("one"), []byte("h0.test"))
+	other := s.docs.namer.keyName([]byte("one"), []byte("h1.test"))
 	sameHost := s.docs.namer.keyName([]byte("two"), []byte("h0.test"))
 	own := numbers.find(&key)
-	for _, no := range []uint32{3 - own, numbers.find(&sameHost), 99} {
-		numbers.remove(&key, numbers.find(&key))
-		numbers.add(&key, no)
-		var p docindex.Puts
-		for _, url := range []string{"http://h0.test/", "http://h1.test/"} {
-			if err := p.Add(docindex.Put{URL: []byte(url), Crawl: []byte("one")}); err != nil {
-				t.Fatal(err)
+	for _, no := range []uint32{numbers.find(&other), numbers.find(&sameHost), 99} {
+		for hosts := fewCold; hosts <= fewCold+1; hosts++ { // the rows are read one at a time, and together
+			numbers.remove(&key, numbers.find(&key))
+			numbers.add(&key, no)
+			var p docindex.Puts
+			for i := range hosts {
+				if err := p.Add(docindex.Put{URL: fmt.Appendf(nil, "http://h%d.test/", i), Crawl: []byte("one")}); err != nil {
+					t.Fatal(err)
+				}
 			}
-		}
-		if res, err := s.Put(t.Context(), &p); err != nil || no == 0 || res.Known != 2 {
-			t.Errorf("with %d as number of queue %d: %+v, %v; want 2 known URLs", no, own, res, err)
+			if res, err := s.Put(t.Context(), &p); err != nil || no == 0 || res.Known != hosts {
+				t.Errorf("with %d as number of queue %d: %+v, %v; want %d known URLs", no, own, res, err, hosts)
+			}
 		}
 	}
 }
