@@ -10,10 +10,12 @@ import (
 	"urlserver/docindex/scoped"
 )
 
-// site is a store, and what it is told of one page after the other.
+// site is a store, and what it is told of one page after the other. All that is so long ago is so at one
+// moment: a second may end between two calls.
 type site struct {
 	*scoped.Store
-	t *testing.T
+	t   *testing.T
+	now time.Time
 }
 
 // ended reports that the one URL that is due ended: so long ago, with the rest of o.
@@ -22,7 +24,7 @@ func (s site) ended(url string, ago time.Duration, o docindex.Outcome) {
 	if urls, _ := take(s.t, s); !slices.Equal(urls, []string{url}) {
 		s.t.Fatalf("%q are due; want %s", urls, url)
 	}
-	o.DocID, o.URL, o.At = idOf(url), []byte(url), time.Now().Add(-ago)
+	o.DocID, o.URL, o.At = idOf(url), []byte(url), s.now.Add(-ago)
 	var all docindex.Outcomes
 	all.Add(o)
 	if err := s.Outcomes(s.t.Context(), &all); err != nil {
@@ -35,7 +37,7 @@ func idOf(url string) []byte { return fmt.Append(nil, "id-", url) }
 // changed puts a URL that says that it changed so long ago.
 func (s site) changed(url string, ago time.Duration) {
 	s.t.Helper()
-	put(s.t, s, docindex.Put{URL: []byte(url), DocID: idOf(url), LastMod: time.Now().Add(-ago).Unix()})
+	put(s.t, s, docindex.Put{URL: []byte(url), DocID: idOf(url), LastMod: s.now.Add(-ago).Unix()})
 }
 
 // A known URL goes out now if its lastmod is after its last fetch.
@@ -62,7 +64,7 @@ func TestLastMod(t *testing.T) {
 			outcome: docindex.Outcome{Kind: docindex.Robots}},
 	}
 	onStores(t, func(t *testing.T, store *scoped.Store) {
-		s := site{store, t}
+		s := site{store, t, time.Now()}
 		for i, c := range cases {
 			url := fmt.Sprintf("http://h%d.test/", i)
 			s.changed(url, 0) // it is new
@@ -85,7 +87,7 @@ func TestLastMod(t *testing.T) {
 func TestWrongLastMod(t *testing.T) {
 	const url, hour = "http://a.test/", time.Hour
 	onStores(t, func(t *testing.T, store *scoped.Store) {
-		s := site{store, t}
+		s := site{store, t, time.Now()}
 		s.changed(url, 0)
 		s.ended(url, hour/2, docindex.Outcome{Status: 200})
 		for _, c := range []struct {
