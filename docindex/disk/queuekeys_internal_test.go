@@ -43,7 +43,8 @@ func TestNumberOfAnotherQueue(t *testing.T) {
 			numbers.add(&key, no)
 			var p docindex.Puts
 			for i := range hosts {
-				if err := p.Add(docindex.Put{URL: fmt.Appendf(nil, "http://h%d.test/", i), Crawl: []byte("one")}); err != nil {
+				url := fmt.Appendf(nil, "http://h%d.test/", i)
+				if err := p.Add(docindex.Put{URL: url, Crawl: []byte("one")}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -45,6 +45,7 @@ type clock struct {
 	found  int64         // the key's time then
 	since  time.Time     // when the key was first seen to have that time
 	stood  time.Duration // for so long it has been seen to keep that time
+	writes bool          // the key could be written meanwhile
 	before time.Time     // when the last reading before that time began; zero: there was none
 
 	mu   sync.Mutex    // guards all below
@@ -154,7 +155,7 @@ func wait(ctx context.Context, d time.Duration) bool {
 // the second value had read the first one, so its time was not earlier than the last reading before that.
 //
 // If no service keeps the time, it becomes this machine's time, unless that would set it back. While etcd
-// does not answer nobody can advance the key, so that time does not count.
+// does not answer, or takes no writes, nobody can advance the key: that time does not count.
 func (c *clock) join(ctx context.Context) (bool, error) {
 	start := time.Now()
 	at, raw, err := c.read(ctx)
@@ -171,16 +172,20 @@ func (c *clock) join(ctx context.Context) (bool, error) {
 		c.follow(at, lags)
 		return true, nil
 	default:
-		c.found, c.since, c.stood, c.before = at, start, 0, c.seen
+		c.found, c.since, c.before = at, start, c.seen
+		c.stood, c.writes = 0, false
 	}
 	c.seen = start
-	if raw != nil && c.stood < stands {
-		return false, nil
+	ok := false
+	switch {
+	case raw == nil || c.writes && c.stood >= stands:
+		c.set(max(c.wall(), at+time.Since(c.since).Milliseconds()))
+		ok, err = c.put(ctx, raw)
+	case !c.writes && c.stood >= stands/2:
+		c.writes, err = c.kv.CompareAndSwap(ctx, clockKey, raw, raw)
 	}
-	c.set(max(c.wall(), at+time.Since(c.since).Milliseconds()))
-	ok, err := c.put(ctx, raw)
-	if err != nil { // others may be unable to write, too
-		c.stood = 0
+	if err != nil {
+		c.stood, c.writes = 0, false
 	}
 	return ok, err
 }

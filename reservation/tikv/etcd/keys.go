@@ -56,7 +56,7 @@ func (k *keys) dial() (*clientv3.Client, error) {
 			Backoff:           backoff.Config{BaseDelay: tick, Multiplier: 1.5, Jitter: 0.2, MaxDelay: 2 * tick},
 			MinConnectTimeout: dialTime / 2,
 		})},
-		Logger:               zap.NewNop(),
+		Logger: zap.NewNop(),
 	})
 	if err != nil {
 		return nil, k.failed(err)
