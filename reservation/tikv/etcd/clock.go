@@ -18,7 +18,7 @@ const (
 	glance   = 10 * time.Millisecond  // from one reading of the key to the next, while a service joins
 	stands   = 8 * tick               // a service takes over a clock that has stood still for so long
 
-	// behind is how far a service's clock may be behind the fastest one at least.
+	// A clock that follows another one counts as behind it by this much, or more; see late.
 	behind = tick
 
 	// A group is unavailable for at least lag after a lost lease.
@@ -27,9 +27,9 @@ const (
 
 // clock is one clock for all services on an etcd, which has none of its own. It is a key with the
 // time in ms. Each service advances it, and sets its own clock by it. A service's clock runs by its
-// machine's monotonic clock and never goes back. A service that starts beside others waits until it
-// sees one write the key, and takes that time, however far off its own machine's is. The machine's
-// time of day counts only if no other service keeps the clock.
+// machine's monotonic clock and never goes back. A service that starts beside others takes the time that
+// they write, however far off its own machine's is. The machine's time of day counts only if no other
+// service keeps the clock.
 //
 // So a service may be behind the others. Moments that have to pass for all of them are set later by
 // as much; see late.
