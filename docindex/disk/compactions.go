@@ -13,7 +13,7 @@ import (
 // The embedded scheduler has no timer that looks for waiting compactions every 100 ms. With one
 // compaction at a time, the end of one starts the next.
 //
-// Pebble repeats a compaction that failed at once and for ever, so the end of one waits as space asks.
+// Pebble repeats a compaction that failed at once and for ever. So a grant ends retryAfter after the failure.
 type compactions struct {
 	*pebble.ConcurrencyLimitScheduler
 	space *space

@@ -31,8 +31,8 @@ type knownNames struct {
 // nameBucket is two neighbouring lines of the processor's cache.
 type nameBucket struct {
 	marks [bucketMarks]uint64 // of names; 0: a free place
-	// bits has a bit for each place: its name has this bucket as second. The other bits are of names that
-	// have this bucket as first and were forgotten, see forgottenBit.
+	// bits has one bit for each place. It is set if this bucket is the second one of the name there. The
+	// other bits tell of forgotten names whose first bucket this is; see forgottenBit.
 	bits uint64
 }
 
@@ -65,7 +65,8 @@ func (k *knownNames) allow(bytes int64) {
 
 func (k *knownNames) bucket(i int) *nameBucket { return &k.chunks[i/chunkBuckets][i%chunkBuckets] }
 
-// knownName is what the table knows of a name: the mark, and the end of its first bucket's number.
+// knownName is what the table knows of a name: its mark, and the low bucketBits bits of the number of its
+// first bucket. These are called the end of the number.
 type knownName struct {
 	mark uint64
 	end  uint64
@@ -98,8 +99,8 @@ func (k *knownNames) at(n knownName, second bool) int {
 	return int(i)
 }
 
-// otherEnd returns the end of the number of a name's other bucket than the one whose number ends with
-// n.end.
+// otherEnd returns the end of the number of a name's second bucket. It is its own inverse: if n.end is of
+// the second bucket, otherEnd is of the first.
 func (n knownName) otherEnd() uint64 { return n.end ^ (n.mark>>14&(leastBuckets-1) | 1) }
 
 func (k *knownNames) both(n knownName) (first, second *nameBucket) {
@@ -201,7 +202,7 @@ func (k *knownNames) addFree(n knownName) bool {
 	return true
 }
 
-// held returns the name whose mark has a place of a bucket.
+// held returns what the table knows of the name at a place of a bucket.
 func (k *knownNames) held(bucket, i int) knownName {
 	b := k.bucket(bucket)
 	n := knownName{b.marks[i], uint64(bucket) % leastBuckets}

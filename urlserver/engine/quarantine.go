@@ -12,9 +12,9 @@ import (
 // quarantine remembers which documents ended lately, by a 64-bit hash of their IDs. A false match
 // only postpones a document until the index offers it again.
 //
-// It may have millions of entries, so that the processor waits for memory at each of them. So the
-// latest entries are kept apart, and are added to the hash index together: it waits for all of them
-// together then, as in [hostslots.ReadAhead].
+// It may have millions of entries, so the processor waits for memory at each look-up. The latest entries
+// are kept apart and added to the hash index together. The processor then waits once for all of them, as
+// with [hostslots.ReadAhead].
 type quarantine struct {
 	seed   maphash.Seed
 	ended  slab.Slab[ended]

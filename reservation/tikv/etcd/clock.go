@@ -114,8 +114,8 @@ func (c *clock) follow(ms int64, lags time.Duration) {
 	c.ms, c.at, c.lags = ms, time.Now(), max(c.lags, lags, behind)
 }
 
-// run joins the common clock, and then keeps it, until ctx ends. It keeps it at uneven intervals. So
-// this service at times reads the key just after another one has written it.
+// run joins the common clock, and then keeps it, until ctx ends. Its pauses are random, so that it does not
+// read the key always as long after another service has written it: then it would stay behind by that time.
 func (c *clock) run(ctx context.Context) {
 	step, known := c.join, false
 	for {
@@ -190,8 +190,8 @@ func (c *clock) join(ctx context.Context) (bool, error) {
 	return ok, err
 }
 
-// keep advances the key if this clock is ahead of it, else sets this clock by the key. The key may be two
-// ticks old.
+// keep advances the key if this clock is ahead of it, else sets this clock by the key. The time in the key
+// may be two ticks old.
 func (c *clock) keep(ctx context.Context) (bool, error) {
 	at, raw, err := c.read(ctx)
 	if err != nil {

@@ -128,8 +128,8 @@ func TestClockIsShared(t *testing.T) {
 }
 
 // TestClockLate compares the clocks of services that start at any time, over an etcd whose calls take up to
-// 20 ms. Each is behind the others by late at most, and by far less: it may have its time from a service
-// that is itself behind by a glance and the calls, 50 ms.
+// 20 ms. Each is behind the others by late at most, and by 100 ms at most: a service is behind the one whose
+// time it takes by a glance and the calls, 50 ms, and that one may be behind a third by as much.
 func TestClockLate(t *testing.T) {
 	for seed := range uint64(50) {
 		synctest.Test(t, func(t *testing.T) {
