@@ -124,7 +124,7 @@ func (s *Service) poll(ctx context.Context, consumer *kgo.Client) {
 	fetches.EachError(func(topic string, partition int32, err error) {
 		if ctx.Err() == nil && !errors.Is(err, context.Canceled) {
 			s.counters.fetchErrors.Add(1)
-			if s.warnings.repeats(fmt.Sprint("read ", topic, " ", partition)) {
+			if s.warnings.repeats(fmt.Sprint("read ", topic, " ", partition, code(err))) {
 				return
 			}
 			s.log.Warn().Err(err).Str("topic", topic).Int32("partition",

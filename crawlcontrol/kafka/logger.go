@@ -1,11 +1,13 @@
 package kafka
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -66,13 +68,25 @@ func (l logger) Log(level kgo.LogLevel, text string, pairs ...any) {
 	event.Msg("Kafka: " + text)
 }
 
-// about returns what a message is about.
+// about returns what a message is about, and the code of its error.
 func about(pairs []any) (text string) {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		switch pairs[i] {
 		case "broker", "topic", "partition":
 			text += fmt.Sprint(" ", pairs[i+1])
+		case "err":
+			err, _ := pairs[i+1].(error)
+			text += code(err)
 		}
 	}
 	return text
+}
+
+// code returns the name that Kafka has for an error, "" for an error of another kind. Texts of errors do not
+// count: those of connections name a port that is new each time.
+func code(err error) string {
+	if e, ok := errors.AsType[*kerr.Error](err); ok {
+		return " " + e.Message
+	}
+	return ""
 }
