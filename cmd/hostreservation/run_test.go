@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -253,6 +254,18 @@ func TestAbout(t *testing.T) {
 				t.Errorf("%s says %q; want %q in it", args, &out, want)
 			}
 		}
+	}
+}
+
+// full is an output on a full disk.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+func TestFullOutput(t *testing.T) {
+	err := cli.Run(t.Context(), stores(), []string{"help"}, nil, full{}, io.Discard)
+	if !errors.Is(err, syscall.ENOSPC) || cli.ExitStatus(err) != 1 {
+		t.Errorf("help that cannot be written: %v, status %d; want 1", err, cli.ExitStatus(err))
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -16,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"urlserver/internal/clihelp"
 	"urlserver/spider"
 )
 
@@ -52,9 +54,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(serveCommand(stderr))
 	root.SetArgs(append([]string{}, args...)) // of nil it would take those of the process
-	root.SetOut(stdout)
+	plain := &clihelp.Plain{W: stdout}
+	root.SetOut(plain)
 	root.SetErr(stderr)
-	return root.ExecuteContext(ctx)
+	err := root.ExecuteContext(ctx)
+	return cmp.Or(err, plain.Failed())
 }
 
 func noArgs(cmd *cobra.Command, args []string) error {

@@ -5,10 +5,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -60,6 +62,18 @@ func TestWrongUsage(t *testing.T) {
 				t.Errorf("%q says nothing of %s", err, c.says)
 			}
 		})
+	}
+}
+
+// full is an output on a full disk.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+func TestFullOutput(t *testing.T) {
+	err := run(t.Context(), []string{"--help"}, full{}, io.Discard)
+	if !errors.Is(err, syscall.ENOSPC) || status(err) != 1 {
+		t.Errorf("help that cannot be written: %v, status %d; want 1", err, status(err))
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,9 +39,11 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	root := rootCommand()
 	root.SetArgs(append([]string{}, args...)) // nil would mean the arguments of the process
 	root.SetIn(in)
-	root.SetOut(&clihelp.Plain{W: out}) // text from servers must not control the terminal
+	plain := &clihelp.Plain{W: out} // text from servers must not control the terminal
+	root.SetOut(plain)
 	root.SetErr(errs)
-	return exitStatus(root.ExecuteContext(ctx), errs)
+	err := root.ExecuteContext(ctx)
+	return exitStatus(cmp.Or(err, plain.Failed()), errs)
 }
 
 // exitStatus prints an error, and returns the exit status for it.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -63,6 +64,25 @@ func TestUsage(t *testing.T) {
 				t.Errorf("output %q, errors %q; results belong to the one, all else to the other", got.out, got.errs)
 			}
 		})
+	}
+}
+
+// full is an output on a full disk.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// TestFullOutput: a command whose output cannot be written says so, and fails.
+func TestFullOutput(t *testing.T) {
+	for _, args := range [][]string{
+		{"check", settings(t, "")}, {"schema"}, {"version"}, {"--version"}, {"man"}, {"completion", "bash"},
+		{"help"}, {"put", "--help"}, {"robots", "--agent", "a", write(t, "robots.txt", ""), "http://a/"},
+	} {
+		var errs strings.Builder
+		code := run(t.Context(), args, strings.NewReader(""), full{}, &errs)
+		if code != exitFailed || !strings.Contains(errs.String(), "no space left") {
+			t.Errorf("%q: exit status %d, errors %q; want 1, and that there is no space", args, code, errs.String())
+		}
 	}
 }
 

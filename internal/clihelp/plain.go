@@ -1,6 +1,7 @@
 package clihelp
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -33,10 +34,15 @@ func appendHarmless(dst []byte, text string) []byte {
 // Plain writes text to W through Harmless. JSON stays the same JSON. One goroutine at a time may
 // use it.
 type Plain struct {
-	W    io.Writer
-	rest []byte // the beginning of an incomplete character
-	buf  []byte
+	W      io.Writer
+	rest   []byte // the beginning of an incomplete character
+	buf    []byte
+	failed error // see Failed
 }
+
+// Failed returns the first error of W, nil if there was none. A command whose output is lost has failed,
+// although it did what it should.
+func (p *Plain) Failed() error { return p.failed }
 
 // Write is [io.Writer].
 func (p *Plain) Write(text []byte) (int, error) {
@@ -48,6 +54,7 @@ func (p *Plain) Write(text []byte) (int, error) {
 		return len(text), nil
 	}
 	if _, err := p.W.Write(p.buf); err != nil {
+		p.failed = cmp.Or(p.failed, err)
 		return 0, err
 	}
 	return len(text), nil

@@ -2,6 +2,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -120,9 +121,11 @@ func Run(ctx context.Context, stores Stores, args []string, in io.Reader, out, e
 	}
 	root.SetArgs(append([]string{}, args...)) // nil would mean the arguments of the process
 	root.SetIn(in)
-	root.SetOut(out)
+	plain := &clihelp.Plain{W: out} // text from servers must not control the terminal
+	root.SetOut(plain)
 	root.SetErr(errs)
-	return root.ExecuteContext(ctx)
+	err := root.ExecuteContext(ctx)
+	return cmp.Or(err, plain.Failed())
 }
 
 // takes turns errors of check into usage errors.
