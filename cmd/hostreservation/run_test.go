@@ -269,6 +269,28 @@ func TestFullOutput(t *testing.T) {
 	}
 }
 
+// unread is a log whose reader hangs.
+type unread struct{}
+
+func (unread) Write([]byte) (int, error) { select {} }
+
+func TestLogReaderHangs(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- cli.Run(ctx, stores(), []string{"serve", "--listen", "127.0.0.1:0"}, nil, io.Discard, unread{})
+	}()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Errorf("serve = %v; want nil", err)
+		}
+	case <-time.After(5 * time.Minute):
+		t.Error("the service waits for who reads its log")
+	}
+}
+
 // TestReady: the service manager is told when the listeners are up.
 func TestReady(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "notify")

@@ -4,7 +4,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log"
 	"os"
@@ -20,7 +19,7 @@ func main() {
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "spider:", clihelp.Harmless(err.Error()))
+		clihelp.PrintError(os.Stderr, "spider", err)
 	}
 	os.Exit(status(err))
 }

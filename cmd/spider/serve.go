@@ -109,7 +109,7 @@ func serveCommand(stderr io.Writer) *cobra.Command {
 }
 
 // serve runs the spider until ctx ends or it can listen no more.
-func serve(ctx context.Context, set settings, stderr io.Writer) error {
+func serve(ctx context.Context, set settings, stderr io.Writer) (err error) {
 	if set.listen == "" && len(set.dial) == 0 {
 		return usageError{errors.New("serve needs --listen or --dial")}
 	}
@@ -124,7 +124,10 @@ func serve(ctx context.Context, set settings, stderr io.Writer) error {
 	}
 	signal.Ignore(syscall.SIGPIPE) // of a log that nobody reads any more
 	cfg := set.spider
-	cfg.Log = logger(stderr).Level(level)
+	out := clihelp.NewLogWriter(stderr)
+	cfg.Log = logger(out).Level(level)
+	out.Start(cfg.Log)
+	defer func() { err = out.Close(err) }()
 	if cfg.TLS, err = set.tls.load(); err != nil {
 		return err
 	}
@@ -204,13 +207,10 @@ func (t tlsFiles) load() (*tls.Config, error) {
 	return cfg, nil
 }
 
-// logger writes lines for people to a terminal, JSON elsewhere; w takes one line at a time, from
-// whatever goroutine.
+// logger writes lines for people to a terminal, JSON elsewhere.
 func logger(w io.Writer) zerolog.Logger {
-	if file, ok := w.(*os.File); ok {
-		if info, err := file.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
-			w = zerolog.ConsoleWriter{Out: w}
-		}
+	if clihelp.IsTerminal(w) {
+		w = zerolog.ConsoleWriter{Out: w}
 	}
 	return zerolog.New(zerolog.SyncWriter(w)).With().Timestamp().Logger()
 }

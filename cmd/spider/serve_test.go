@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func TestWrongUsage(t *testing.T) {
@@ -120,6 +121,26 @@ func TestServeDials(t *testing.T) {
 	}
 	if out.Len() != 0 || !strings.Contains(faults.String(), `"message":"ended"`) {
 		t.Errorf("standard output %q, standard error\n%s", out.Bytes(), faults.Bytes())
+	}
+}
+
+// unread is a log whose reader hangs.
+type unread struct{}
+
+func (unread) Write([]byte) (int, error) { select {} }
+
+func TestLogReaderHangs(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx, []string{"serve", "--listen", "127.0.0.1:0"}, io.Discard, unread{}) }()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Errorf("run = %v; want nil", err)
+		}
+	case <-time.After(5 * time.Minute):
+		t.Error("the spider waits for who reads its log")
 	}
 }
 

@@ -3,13 +3,13 @@ package main
 import (
 	"bytes"
 	"io"
-	"os"
 	"strings"
 	"sync/atomic"
 
 	"github.com/rs/zerolog"
 
 	"urlserver/configs"
+	"urlserver/internal/clihelp"
 )
 
 // levelSwitch is the least level to log. It may change at any time.
@@ -31,8 +31,8 @@ func (s *levelSwitch) set(name string) {
 // more. The switch changes its level.
 func newLogger(w io.Writer, cfg configs.Log, secrets []string, more ...io.Writer) (zerolog.Logger,
 	*levelSwitch) {
-	if cfg.Format == configs.FormatPretty || cfg.Format == configs.FormatAuto && isTerminal(w) {
-		w = zerolog.ConsoleWriter{Out: w, NoColor: !isTerminal(w), TimeFormat: "2006-01-02 15:04:05"}
+	if cfg.Format == configs.FormatPretty || cfg.Format == configs.FormatAuto && clihelp.IsTerminal(w) {
+		w = zerolog.ConsoleWriter{Out: w, NoColor: !clihelp.IsTerminal(w), TimeFormat: "2006-01-02 15:04:05"}
 	}
 	level := &levelSwitch{}
 	level.set(cfg.Level)
@@ -72,14 +72,4 @@ func (h hider) Write(line []byte) (int, error) {
 		return 0, err
 	}
 	return len(line), nil
-}
-
-// isTerminal reports whether w is a terminal.
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

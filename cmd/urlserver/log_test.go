@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 
@@ -62,17 +61,6 @@ func TestLogLevel(t *testing.T) {
 		if got := said(); got != c.want {
 			t.Errorf("level %s lets through %q; want %q", c.set, got, c.want)
 		}
-	}
-}
-
-func TestTerminal(t *testing.T) {
-	file, err := os.Create(write(t, "log", ""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	if isTerminal(file) || isTerminal(&bytes.Buffer{}) {
-		t.Error("a file or a buffer counts as a terminal")
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+
+	"urlserver/internal/clihelp"
 )
 
 // progressEvery is the time between two lines of progress if there is no terminal for a bar.
@@ -24,7 +26,7 @@ type progress struct {
 // newProgress returns the progress of reading total bytes; -1: unknown.
 func newProgress(w io.Writer, name, what string, total int64) progress {
 	p := progress{w: w, name: name, what: what, next: time.Now().Add(progressEvery)}
-	if isTerminal(w) {
+	if clihelp.IsTerminal(w) {
 		p.bar = progressbar.NewOptions64(total,
 			progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(name), progressbar.OptionShowBytes(true),
 			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),

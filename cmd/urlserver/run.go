@@ -51,7 +51,7 @@ func exitStatus(err error, errs io.Writer) int {
 	if err == nil {
 		return exitDone
 	}
-	fmt.Fprintln(errs, "urlserver:", clihelp.Harmless(err.Error()))
+	clihelp.PrintError(errs, "urlserver", err)
 	if _, wrong := errors.AsType[usageError](err); wrong {
 		return exitUsage
 	}

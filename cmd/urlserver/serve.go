@@ -96,10 +96,13 @@ func serve(ctx context.Context, begin launch, hups <-chan os.Signal, errs io.Wri
 	signal.Ignore(syscall.SIGPIPE) // of a log that nobody reads any more
 	urlserver.TuneGC(cfg.DocIndex.Kind == configs.KindDisk)
 	recent := httpapi.NewWarnings(cfg.Secrets()...)
-	log, level := newLogger(errs, cfg.Log, cfg.Secrets(), recent)
+	out := clihelp.NewLogWriter(errs)
+	log, level := newLogger(out, cfg.Log, cfg.Secrets(), recent)
+	out.Start(log)
+	defer func() { err = out.Close(err) }()
 	begin.warn(log)
 	s := server{
-		launch: begin, log: log, level: level, hups: hups, recent: recent, asks: make(chan reloadAsk),
+		launch: begin, log: log, out: out, level: level, hups: hups, recent: recent, asks: make(chan reloadAsk),
 		manager: systemd.FromEnv(),
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
@@ -113,6 +116,7 @@ func serve(ctx context.Context, begin launch, hups <-chan os.Signal, errs io.Wri
 type server struct {
 	launch
 	log   zerolog.Logger
+	out   *clihelp.LogWriter // of log
 	level *levelSwitch
 	hups  <-chan os.Signal
 	asks  chan reloadAsk
@@ -338,6 +342,7 @@ func refetching(store docindex.Store, after configs.RefetchAfter) docindex.Store
 // die ends the process at once: the index cannot keep what it would acknowledge.
 func (s *server) die(err error) {
 	s.log.Error().Err(err).Msg("the daemon ends at once")
+	s.out.Close(nil)
 	os.Exit(exitFailed)
 }
 

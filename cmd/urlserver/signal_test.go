@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -31,8 +33,7 @@ func startChild(t *testing.T, file string) *child {
 // startCommand starts a command that TestMain knows.
 func startCommand(t *testing.T, name string, args ...string) *child {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
-	cmd.Env = append(os.Environ(), childEnv+"="+name)
+	cmd := commandChild(t, name, args...)
 	errs, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -41,6 +42,13 @@ func startCommand(t *testing.T, name string, args ...string) *child {
 		t.Fatal(err)
 	}
 	return &child{t: t, cmd: cmd, log: readLog(t, errs), errs: errs}
+}
+
+// commandChild returns a command that TestMain knows, for a process of its own.
+func commandChild(t *testing.T, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+	cmd.Env = append(os.Environ(), childEnv+"="+name)
+	return cmd
 }
 
 func (c *child) signal(s os.Signal) {
@@ -161,6 +169,47 @@ func TestLogReaderEnds(t *testing.T) {
 	c.signal(syscall.SIGTERM)
 	if state := c.wait(); state.ExitCode() != 0 {
 		t.Errorf("ended with %v", state)
+	}
+}
+
+// TestLogReaderHangs: a daemon whose log is not closed and not read either, as by a terminal after Ctrl-S, works
+// and stops as ever.
+func TestLogReaderHangs(t *testing.T) {
+	in, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	cmd := commandChild(t, "urlserver", "serve", settings(t, fmt.Sprintf("log.level = \"debug\"\ndocindex.seeds = [%q]",
+		write(t, "seeds.txt", "http://127.0.0.1/a\n"))))
+	cmd.Stderr = out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	out.Close()
+	spiders := ""
+	for lines := bufio.NewScanner(in); spiders == ""; {
+		var line struct{ Message, Address string }
+		if !lines.Scan() || json.Unmarshal(lines.Bytes(), &line) != nil {
+			t.Fatalf("log line %q, %v", lines.Bytes(), lines.Err())
+		}
+		if line.Message == "listening for spiders" {
+			spiders = line.Address
+		}
+	}
+	for range 500 { // each is logged in 200 bytes or more; a pipe holds 64 KiB
+		dialSpider(t, spiders).conn.Close()
+	}
+	sp := dialSpider(t, spiders)
+	sp.done(sp.next()[0])
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("ended with %v", err)
+	}
+	if rest, err := io.ReadAll(in); err != nil || strings.Contains(string(rest), `"stopped"`) {
+		t.Errorf("the pipe held all of the log, %d bytes, %v; want it full", len(rest), err)
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package clihelp writes a command's manual page, its shell completion and its version.
+// Package clihelp has what the programs share: manual page, shell completion, version, output and log.
 package clihelp
 
 import (

@@ -4,10 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"sync"
 	"time"
+
+	"urlserver/internal/clihelp"
 )
 
 const (
@@ -27,16 +28,7 @@ type screen struct {
 	state string     // what the last lines of a terminal show
 }
 
-func newScreen(out io.Writer) *screen { return &screen{out: out, terminal: isTerminal(out)} }
-
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
+func newScreen(out io.Writer) *screen { return &screen{out: out, terminal: clihelp.IsTerminal(out)} }
 
 // Write writes whole lines.
 func (s *screen) Write(p []byte) (int, error) {

@@ -66,7 +66,7 @@ func Main(stores Stores) int {
 	defer stop()
 	err := Run(ctx, stores, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "hostreservation:", clihelp.Harmless(err.Error()))
+		clihelp.PrintError(os.Stderr, "hostreservation", err)
 	}
 	return ExitStatus(err)
 }

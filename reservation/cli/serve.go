@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"urlserver/internal/clihelp"
 	"urlserver/internal/netguard"
 	"urlserver/internal/systemd"
 	"urlserver/reservation"
@@ -48,8 +49,10 @@ func serveCommand(stores Stores) *cobra.Command {
 			"serve one " + stores.Far + ".",
 		Args: takes(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			log := zerolog.New(zerolog.SyncWriter(cmd.ErrOrStderr())).With().Timestamp().Logger()
-			return serve(cmd.Context(), set, log)
+			out := clihelp.NewLogWriter(cmd.ErrOrStderr())
+			log := zerolog.New(out).With().Timestamp().Logger()
+			out.Start(log)
+			return out.Close(serve(cmd.Context(), set, log))
 		},
 	}
 	if stores.Local != "" {
