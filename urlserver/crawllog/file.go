@@ -22,9 +22,10 @@ type rotating struct {
 // open opens the file to append, and makes it if there is none. A line that a crash of the machine
 // has cut off gets its end, so that the next one begins on a line of its own.
 func (r *rotating) open() (err error) {
-	if r.file != nil {
+	if r.same() {
 		return nil
 	}
+	r.close()
 	file, err := os.OpenFile(r.path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
@@ -53,6 +54,26 @@ func (r *rotating) open() (err error) {
 	}
 	r.file, r.size = file, size
 	return nil
+}
+
+// same reports whether the file that is open is still the one at path. Another program, such as logrotate, may
+// have renamed, removed or truncated it.
+func (r *rotating) same() bool {
+	if r.file == nil {
+		return false
+	}
+	is, err := os.Stat(r.path)
+	if err != nil {
+		return false
+	}
+	was, err := r.file.Stat()
+	if err != nil || !os.SameFile(is, was) {
+		return false
+	}
+	if was.Mode().IsRegular() {
+		r.size = was.Size()
+	}
+	return true
 }
 
 // write appends whole lines and returns how many bytes of them are in the file, which are whole
