@@ -25,6 +25,7 @@ type Store struct {
 	reservation.SingleCalls
 	penalty int64
 	now     func() time.Time
+	start   time.Time // the clock counts from here, by now's monotonic clock
 
 	mu      sync.Mutex // guards all below; held for memory work only
 	records map[string]*record
@@ -51,6 +52,7 @@ func New(cfg Config) *Store {
 	if s.now == nil {
 		s.now = time.Now
 	}
+	s.start = s.now()
 	s.SingleCalls.Batcher = s
 	return s
 }
@@ -58,9 +60,15 @@ func New(cfg Config) *Store {
 // enterLocked reads the clock and does a limited amount of housekeeping. Each call of the store
 // begins with it.
 func (s *Store) enterLocked() (now int64) {
-	s.clock = max(s.clock, s.now().UnixMilli())
+	s.readClockLocked()
 	s.housekeepLocked(s.clock, batch)
 	return s.clock
+}
+
+// readClockLocked sets the clock. The machine's time of day counts at the start only: when somebody sets it,
+// leases and next-request times stay as far away as they were.
+func (s *Store) readClockLocked() {
+	s.clock = max(s.clock, s.start.Add(s.now().Sub(s.start)).UnixMilli())
 }
 
 // housekeepLocked ends leases and bindings whose time has passed, queues groups that are ready, and
@@ -244,7 +252,7 @@ func (r hostError) Unwrap() error { return r.kind }
 func (s *Store) Sweep(context.Context) error {
 	for more := true; more; {
 		s.mu.Lock()
-		s.clock = max(s.clock, s.now().UnixMilli())
+		s.readClockLocked()
 		more = s.housekeepLocked(s.clock, batch)
 		s.mu.Unlock()
 	}
