@@ -120,7 +120,8 @@ func (s *Store) Purge(ctx context.Context, of docindex.Scope, before time.Time) 
 // while; if that fails, those that are known count.
 func (s *Store) ready(ctx context.Context) error {
 	last, now := s.loaded.Load(), time.Now().UnixMilli()
-	if last != 0 && (!s.shared || now-last < reread.Milliseconds()) {
+	age := now - last // below 0 if the time of day was set back
+	if last != 0 && (!s.shared || age >= 0 && age < reread.Milliseconds()) {
 		return nil
 	}
 	select {
