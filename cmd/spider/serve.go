@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"urlserver/internal/clihelp"
+	"urlserver/internal/netguard"
 	"urlserver/spider"
 )
 
@@ -198,11 +199,11 @@ func (t tlsFiles) load() (*tls.Config, error) {
 		}
 	}
 	if t.cert != "" || t.key != "" {
-		pair, err := tls.LoadX509KeyPair(t.cert, t.key)
+		present, err := netguard.ClientCertificate(t.cert, t.key)
 		if err != nil {
 			return nil, fmt.Errorf("--tls-cert, --tls-key: %w", err)
 		}
-		cfg.Certificates = []tls.Certificate{pair}
+		cfg.GetClientCertificate = present
 	}
 	return cfg, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 
 	"urlserver/configs"
+	"urlserver/internal/netguard"
 )
 
 // options returns the options of every client of the brokers.
@@ -61,12 +62,12 @@ func tlsConfig(cfg *configs.CrawlControl) (*tls.Config, error) {
 		}
 	}
 	if cfg.TLSCert != "" {
-		pair, err := tls.LoadX509KeyPair(cfg.TLSCert, cfg.TLSKey)
+		present, err := netguard.ClientCertificate(cfg.TLSCert, cfg.TLSKey)
 		if err != nil {
 			return nil, fmt.Errorf("monitor.tls_cert %s, monitor.tls_key %s: %w", cfg.TLSCert,
 				cfg.TLSKey, err)
 		}
-		out.Certificates = []tls.Certificate{pair}
+		out.GetClientCertificate = present
 	}
 	return out, nil
 }

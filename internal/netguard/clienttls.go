@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"os"
+	"sync/atomic"
 )
 
 // ClientFiles names the PEM files of a client's TLS; "" is none.
@@ -22,11 +23,11 @@ func (f ClientFiles) Client() (*tls.Config, error) {
 func (f ClientFiles) load() (*tls.Config, error) {
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
 	if f.Cert != "" || f.Key != "" {
-		pair, err := tls.LoadX509KeyPair(f.Cert, f.Key)
+		present, err := ClientCertificate(f.Cert, f.Key)
 		if err != nil {
 			return nil, fmt.Errorf("TLS certificate %s, key %s: %w", f.Cert, f.Key, err)
 		}
-		cfg.Certificates = []tls.Certificate{pair}
+		cfg.GetClientCertificate = present
 	}
 	if f.CA != "" {
 		pem, err := os.ReadFile(f.CA)
@@ -39,4 +40,27 @@ func (f ClientFiles) load() (*tls.Config, error) {
 		}
 	}
 	return cfg, nil
+}
+
+// ClientCertificate returns a function for [tls.Config] that presents the certificate in two PEM files. It reads
+// the files for each handshake, so a certificate may be replaced while the client runs. While the files cannot
+// be used, as when only one of them is replaced yet, it presents the last one that could.
+func ClientCertificate(cert, key string) (
+	func(*tls.CertificateRequestInfo) (*tls.Certificate, error), error) {
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		return nil, err
+	}
+	var last atomic.Pointer[tls.Certificate]
+	last.Store(&pair)
+	return func(wanted *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		if pair, err := tls.LoadX509KeyPair(cert, key); err == nil {
+			last.Store(&pair)
+		}
+		pair := last.Load()
+		if wanted.SupportsCertificate(pair) != nil {
+			return &tls.Certificate{}, nil // the server says what it wants
+		}
+		return pair, nil
+	}, nil
 }
