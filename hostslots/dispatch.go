@@ -114,7 +114,7 @@ func (s *Slots) nextQueue(h *host) (best uint32) {
 func (s *Slots) selection(groupID, queue uint32) Selection {
 	o := s.origins.At(queue)
 	return Selection{
-		Group: groupID, Host: o.host, Origin: o.origin(queue), Doc: o.queue, Pool: o.pool,
+		Group: groupID, Host: o.host, Origin: s.originOf(queue), Doc: o.queue, Pool: o.pool,
 		Due: s.dispatch.ready.Due(groupID), Spider: s.table.slots[s.groups.At(groupID).slot-1].spider,
 		queue: queue,
 	}

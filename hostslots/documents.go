@@ -77,7 +77,7 @@ func (r *registry) keyOf(d *document, t *docText) []byte {
 	if !t.ofOrigin {
 		return nil
 	}
-	return r.originKey(r.origins.At(d.origin).origin(d.origin))
+	return r.originKey(r.originOf(d.origin))
 }
 
 // End forgets a document that is neither queued nor at a spider: one that Dequeue,
@@ -206,11 +206,11 @@ func (o Origin) Queued(most int, yield func(id, url []byte) bool) {
 	s := o.s
 	walk, url := s.dispatch.queues.walk[:0], s.dispatch.queues.url[:0]
 	defer func() { s.dispatch.queues.walk, s.dispatch.queues.url = walk, url }()
-	for id := s.hosts.At(s.HostOf(o.id)).origins; id != 0; id = s.origins.At(id).next {
-		if r := s.origins.At(id); (id == o.id || r.of == o.id) && r.queue != 0 {
+	o.queues(func(r *origin) {
+		if r.queue != 0 {
 			walk = append(walk, r.queue)
 		}
-	}
+	})
 	for i := 0; i < len(walk) && i < most; i++ {
 		d := s.docs.At(walk[i])
 		t := s.textOf(d)

@@ -44,7 +44,7 @@ func (h Host) Unpin() {
 // Origins calls yield with each origin of the host.
 func (h Host) Origins(yield func(originID uint32)) {
 	for id := h.record().origins; id != 0; id = h.s.origins.At(id).next {
-		if h.s.origins.At(id).of == 0 {
+		if h.s.origins.At(id).pool == 0 {
 			yield(id)
 		}
 	}

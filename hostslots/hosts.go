@@ -12,11 +12,11 @@ import (
 // The number of an origin, and that of its host, is good while the host has documents, own
 // requests or pins, and after that until Forgotten returns it.
 func (s *Slots) EnsureOrigin(key, name []byte) uint32 {
-	hash := s.hash(key)
-	if id := s.findOrigin(hash, key); id != 0 {
+	hostID := s.ensureHost(name, key)
+	if id := s.findOrigin(hostID, key); id != 0 {
 		return id
 	}
-	return s.addOrigin(key, origin{hash: hash, host: s.EnsureHost(name)})
+	return s.addOrigin(hostID, key)
 }
 
 // Origin is a handle of a known origin. It is good as long as the origin's number is; see
@@ -32,6 +32,15 @@ func (s *Slots) Origin(id uint32) Origin { return Origin{s: s, id: id} }
 // Key returns the key of the origin, which must not be changed.
 func (o Origin) Key() []byte { return o.s.originKey(o.id) }
 
+// queues calls yield with the pool queues of the origin, and with the origin itself, which is the
+// queue of its documents for any spider.
+func (o Origin) queues(yield func(*origin)) {
+	for id := *o.s.queuesOf(o.id); id != o.id; id = o.s.origins.At(id).next {
+		yield(o.s.origins.At(id))
+	}
+	yield(o.s.origins.At(o.id))
+}
+
 // HostOf returns the number of the host of an origin.
 func (s *Slots) HostOf(originID uint32) uint32 { return s.origins.At(originID).host }
 
@@ -46,13 +55,16 @@ func trimDot(name []byte) []byte { return bytes.TrimSuffix(name, []byte(".")) }
 
 // EnsureHost returns the number of a host, which it adds if it is not known. A final dot makes no
 // difference.
-func (s *Slots) EnsureHost(name []byte) uint32 {
+func (s *Slots) EnsureHost(name []byte) uint32 { return s.ensureHost(name, nil) }
+
+// ensureHost is EnsureHost for an origin with a key; nil: for none.
+func (s *Slots) ensureHost(name, key []byte) uint32 {
 	name = trimDot(name)
 	hash := s.hash(name)
 	if id := s.findHost(hash, name); id != 0 {
 		return id
 	}
-	id := s.addHost(hash, name)
+	id := s.addHost(hash, name, key)
 	s.sweeper.add(id, s.hosts.At(id))
 	return id
 }

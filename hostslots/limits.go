@@ -123,13 +123,11 @@ func (s *Slots) endBlocks(now time.Duration) {
 // needed.
 func (o Origin) SetRobotsPending(now time.Duration, pending bool) {
 	s, hostID := o.s, o.s.HostOf(o.id)
-	for id := s.hosts.At(hostID).origins; id != 0; id = s.origins.At(id).next {
-		if r := s.origins.At(id); id == o.id || r.of == o.id {
-			before := r.offers()
-			r.robotsPending = pending
-			s.offersChanged(r, before)
-		}
-	}
+	o.queues(func(r *origin) {
+		before := r.offers()
+		r.robotsPending = pending
+		s.offersChanged(r, before)
+	})
 	if !pending {
 		s.moveHostToFront(hostID)
 	}

@@ -1,7 +1,6 @@
 package hostslots
 
 import (
-	"encoding/binary"
 	"time"
 
 	"urlserver/internal/container/slab"
@@ -13,18 +12,23 @@ import (
 // the origin itself.
 type pools struct {
 	pools       []pool
-	suspended   int // queues
-	suspensions links[origin]
-	key         []byte // a buffer
+	suspensions slab.Slab[suspension]
+	links       links[suspension] // of pools
+}
+
+// suspension is a queue that waits for a spider of its pool.
+type suspension struct {
+	queue uint32
+	link  link
 }
 
 type pool struct {
 	queues    int  // pool queues
-	suspended list // queues, longest first
+	suspended list // suspensions, longest first
 }
 
-func (p *pools) init(origins *slab.Slab[origin]) {
-	p.suspensions = newLinks(origins, func(o *origin) *link { return &o.suspension })
+func (p *pools) init() {
+	p.links = newLinks(&p.suspensions, func(s *suspension) *link { return &s.link })
 }
 
 func (p *pools) at(no uint32) *pool {
@@ -36,25 +40,18 @@ func (p *pools) at(no uint32) *pool {
 
 // suspend adds a queue to the suspended ones of its pool.
 func (p *pools) suspend(o *origin, queue uint32) {
-	o.suspended = true
-	p.suspensions.pushBack(&p.at(o.pool).suspended, queue)
-	p.suspended++
+	o.suspension = p.suspensions.New()
+	p.suspensions.At(o.suspension).queue = queue
+	p.links.pushBack(&p.at(o.pool).suspended, o.suspension)
 }
 
 // resume undoes suspend, if the queue is suspended.
-func (p *pools) resume(o *origin, queue uint32) {
-	if o.suspended {
-		o.suspended = false
-		p.suspensions.remove(&p.pools[o.pool].suspended, queue)
-		p.suspended--
+func (p *pools) resume(o *origin) {
+	if o.suspension != 0 {
+		p.links.remove(&p.pools[o.pool].suspended, o.suspension)
+		p.suspensions.Free(o.suspension)
+		o.suspension = 0
 	}
-}
-
-// queueKey returns the key of a pool queue, which is good until the next call.
-func (p *pools) queueKey(originKey []byte, no uint32) []byte {
-	p.key = append(append(p.key[:0], originKey...), 0)
-	p.key = binary.LittleEndian.AppendUint32(p.key, no)
-	return p.key
 }
 
 // ensureQueue returns the pool queue of an origin, which it adds if there is none. For pool 0 that
@@ -63,22 +60,19 @@ func (s *Slots) ensureQueue(originID, poolNo uint32) uint32 {
 	if poolNo == 0 {
 		return originID
 	}
-	key := s.pools.queueKey(s.originKey(originID), poolNo)
-	hash := s.hash(key)
-	if id := s.findOrigin(hash, key); id != 0 {
-		return id
+	for id := *s.queuesOf(originID); id != originID; id = s.origins.At(id).next {
+		if s.origins.At(id).pool == poolNo {
+			return id
+		}
 	}
 	s.pools.at(poolNo).queues++
-	o := s.origins.At(originID)
-	return s.addOrigin(key, origin{
-		hash: hash, host: o.host, robotsPending: o.robotsPending, of: originID, pool: poolNo,
-	})
+	return s.addQueue(originID, poolNo)
 }
 
 // changePool moves a document that is not queued to another queue of its origin.
 func (s *Slots) changePool(doc, poolNo uint32) {
 	from := s.docs.At(doc).origin
-	to := s.ensureQueue(s.origins.At(from).origin(from), poolNo)
+	to := s.ensureQueue(s.originOf(from), poolNo)
 	if to == from {
 		return
 	}
@@ -95,8 +89,8 @@ func (s *Slots) dropEmptyQueue(id uint32) {
 	if o.docs > 0 {
 		return
 	}
-	s.pools.resume(o, id)
-	if o.of != 0 {
+	s.pools.resume(o)
+	if o.pool != 0 {
 		s.pools.pools[o.pool].queues--
 		s.unlinkOrigin(id)
 		s.removeOrigin(id)
@@ -114,7 +108,7 @@ func (s *Slots) Suspend(now time.Duration, sel Selection) {
 }
 
 // AnySuspended reports whether queues of any pool are suspended.
-func (s *Slots) AnySuspended() bool { return s.pools.suspended > 0 }
+func (s *Slots) AnySuspended() bool { return s.pools.suspensions.Len() > 0 }
 
 // Pool is a handle of a spider pool. The caller numbers pools: small numbers, 0 is any spider.
 type Pool struct {
@@ -135,21 +129,29 @@ func (p Pool) Suspended() bool { return p.record().suspended.head != 0 }
 
 // FirstSuspended returns the first document of the queue that was suspended first; 0: none is.
 func (p Pool) FirstSuspended() (doc uint32) {
-	if queue := p.record().suspended.head; queue != 0 {
+	if queue := p.firstQueue(); queue != 0 {
 		return p.s.origins.At(queue).queue
+	}
+	return 0
+}
+
+// firstQueue returns the queue that was suspended first; 0: none is suspended.
+func (p Pool) firstQueue() uint32 {
+	if id := p.record().suspended.head; id != 0 {
+		return p.s.pools.suspensions.At(id).queue
 	}
 	return 0
 }
 
 // Resume lets the queue go on that was suspended first. It returns false if none is suspended.
 func (p Pool) Resume(now time.Duration) bool {
-	queue := p.record().suspended.head
+	queue := p.firstQueue()
 	if queue == 0 {
 		return false
 	}
 	o := p.s.origins.At(queue)
 	before := o.offers()
-	p.s.pools.resume(o, queue)
+	p.s.pools.resume(o)
 	p.s.offersChanged(o, before)
 	p.s.rescheduleHost(now, o.host)
 	return true
@@ -158,7 +160,7 @@ func (p Pool) Resume(now time.Duration) bool {
 // ResumeFirst lets the queue go on that was suspended first; there must be one. It returns the
 // first document of the queue if that may be sent now; otherwise Next returns it in time.
 func (p Pool) ResumeFirst(now time.Duration) (sel Selection, ok bool) {
-	queue := p.record().suspended.head
+	queue := p.firstQueue()
 	p.Resume(now)
 	o := p.s.origins.At(queue)
 	h := p.s.hosts.At(o.host)

@@ -49,26 +49,25 @@ func (s *Slots) readNextAhead() {
 }
 
 // ReadOffersAhead reads what EnsureOrigin and Offer need of candidates, at most ReadAhead of them:
-// keys has the keys of their origins, ids has their IDs. It changes nothing.
-func (s *Slots) ReadOffersAhead(keys, ids [][]byte) {
+// names has the names of their hosts, ids has their IDs. It changes nothing.
+func (s *Slots) ReadOffersAhead(names, ids [][]byte) {
 	if !s.worthReadingAhead() {
 		return
 	}
-	var found [ReadAhead]uint32 // hashes of keys, then origins, then their hosts
+	var found [ReadAhead]uint32 // hashes of names, then hosts
 	read := uint32(0)
-	for i := range keys {
-		found[i] = s.hash(keys[i])
-		read += s.originByKey.Read(found[i]) + s.docByID.Read(s.hash(ids[i]))
+	for i := range names {
+		found[i] = s.hash(trimDot(names[i]))
+		read += s.hostByName.Read(found[i]) + s.docByID.Read(s.hash(ids[i]))
 	}
-	for i := range keys {
-		found[i] = s.originByKey.Find(found[i], func(uint32) bool { return true }) // by its hash alone
+	for i := range names {
+		found[i] = s.hostByName.Find(found[i], func(uint32) bool { return true }) // by its hash alone
 	}
-	for i := range keys {
-		o := s.origins.At(found[i])
-		found[i] = o.host
-		read += o.docs + uint32(s.text.Bytes(o.text, 1)[0])
+	for i := range names {
+		h := s.hosts.At(found[i])
+		read += s.origins.At(h.origins).docs + uint32(s.text.Bytes(h.text, 1)[0])
 	}
-	s.readHosts(found[:len(keys)], read)
+	s.readHosts(found[:len(names)], read)
 }
 
 // ReadDoneAhead reads what Done and End need of these transactions, at most ReadAhead of them. A name

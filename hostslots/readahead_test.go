@@ -13,9 +13,9 @@ import (
 func TestReadAhead(t *testing.T) {
 	w := &crowd{s: New(benchConfig(1)), now: time.Second}
 	names := []TransID{{}, {Active: 1}, {Slot: 1}, {Slot: math.MaxUint32, Active: math.MaxUint32}}
-	var key []byte // of the document's origin
+	var name []byte // of the document's host
 	ahead := func(worth bool) {
-		w.s.ReadOffersAhead([][]byte{key, []byte("http://unknown.example"), nil},
+		w.s.ReadOffersAhead([][]byte{name, []byte("unknown.example"), nil},
 			[][]byte{[]byte("unknown"), nil, []byte("\x00\x00\x00\x00\x00\x00\x00\x01")})
 		w.s.ReadDoneAhead(names)
 		if n := w.s.docs.Len(); w.s.worthReadingAhead() != worth {
@@ -26,9 +26,9 @@ func TestReadAhead(t *testing.T) {
 	const more = 1 << 13 // records, of which slab has the last in a chunk of its own
 	origins := w.addSites(0, fewGroups, addrNo)
 	last := w.addSites(fewGroups, more, oneAddress)[more-1]
+	name = w.s.Host(w.s.HostOf(last)).Name()
 	for port := range more {
-		key = fmt.Appendf(nil, "http://host-%07d.example:%d", fewGroups+more-1, port)
-		last = w.s.EnsureOrigin(key, w.s.Host(w.s.HostOf(last)).Name())
+		last = w.s.EnsureOrigin(fmt.Appendf(nil, "http://%s:%d", name, port), name)
 	}
 	ahead(false)
 	w.offer(last)

@@ -34,51 +34,41 @@ func (d *document) rank() uint8       { return uint8(d.order & 0x3f) }
 func (d *document) setRank(r uint8)   { d.order = d.order&^0x3f | uint64(r) }
 
 // origin is scheme, host and port, which share one robots.txt, with the queue of their documents
-// for any spider. The documents for one spider pool are in a record of the same type, a pool
-// queue.
+// for any spider: 32 bytes. The documents for one spider pool are in a record of the same type, a
+// pool queue. In the list of a host, the pool queues of an origin come right before it.
 type origin struct {
-	// Each document's way reads or changes these, which are 32 bytes.
-	text          arena.Ref
+	text          arena.Ref // its key; of a pool queue none
 	textLen       uint16
 	robotsPending bool // its documents wait for its robots.txt
-	suspended     bool // its documents wait for a spider of their pool
 	held          bool // its documents are not sent; see Pool.Hold
 	host          uint32
 	next          uint32 // of the same host
 	queue         uint32 // root of the heap of queued documents
 	docs          uint32 // held, those at a spider included
 	pool          uint32 // 0: this is no pool queue
-
-	of         uint32 // of a pool queue: its origin
-	hash       uint32
-	suspension link // in the list of the pool's suspended queues
+	suspension    uint32 // in pools.suspensions: its documents wait for a spider of their pool; 0: they do not
 }
 
-func (o *origin) offers() bool { return o.queue != 0 && !o.robotsPending && !o.suspended && !o.held }
-
-// origin returns the number of the origin that the record with the given number belongs to.
-func (o *origin) origin(id uint32) uint32 {
-	if o.pool != 0 {
-		return o.of
-	}
-	return id
+func (o *origin) offers() bool {
+	return o.queue != 0 && !o.robotsPending && o.suspension == 0 && !o.held
 }
 
 // host is a host name or IP literal.
 type host struct {
 	turn           turn
-	inRotation     bool // of its group: it has a document, and turn is turnAble
-	limited        bool // it has limits
-	slow           bool // it waits longer than Config.Patience
-	isIdle         bool // it is in sweeper.idle
-	rejected       bool // rejectList.hosts has it
-	released       bool // it has come to the head of the line, and may use what is above it
-	covered        bool // see Place.Covered
-	wasSite        bool // it was in a site group last
-	failed         bool // NextFailed returns its documents
-	failing        bool // its name fails to resolve for now
-	addressPending bool // its address is looked up again
-	moving         bool // it leaves its group when no request is open
+	inRotation     bool  // of its group: it has a document, and turn is turnAble
+	limited        bool  // it has limits
+	slow           bool  // it waits longer than Config.Patience
+	isIdle         bool  // it is in sweeper.idle
+	rejected       bool  // rejectList.hosts has it
+	released       bool  // it has come to the head of the line, and may use what is above it
+	covered        bool  // see Place.Covered
+	wasSite        bool  // it was in a site group last
+	failed         bool  // NextFailed returns its documents
+	failing        bool  // its name fails to resolve for now
+	addressPending bool  // its address is looked up again
+	moving         bool  // it leaves its group when no request is open
+	nameAt         uint8 // where its name begins in its text: behind the scheme, if the text is an origin's key
 	nameLen        uint8
 	group          uint32 // 0: not resolved
 	above          uint32 // the record of the network, or the address, above its site group; 0: none
@@ -90,7 +80,7 @@ type host struct {
 	offers         uint32 // origins and pool queues with a document that may be sent
 	place          link   // in its group's rotation or waiting hosts, or in the line above it
 	idle           link   // in the hosts without documents, own requests and pins
-	name           arena.Ref
+	text           arena.Ref
 
 	site    pace          // of its site, unless its group is the site
 	blocked time.Duration // by the operator, until; 0: not

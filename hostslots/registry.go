@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"hash/maphash"
+	"math"
 	"net/netip"
 
 	"urlserver/internal/container/arena"
@@ -14,19 +15,18 @@ import (
 // registry holds the records of documents, origins, hosts and groups, their texts, and the indexes
 // to find them by.
 type registry struct {
-	seed        maphash.Seed
-	text        arena.Arena
-	payloads    int // bytes of payloads in text
-	docs        slab.Slab[document]
-	origins     slab.Slab[origin]
-	hosts       slab.Slab[host]
-	groups      slab.Slab[group]
-	docByID     hashindex.Index
-	originByKey hashindex.Index
-	hostByName  hashindex.Index
-	groupByID   map[GroupID]uint32
-	members     links[host] // of groups
-	named       named
+	seed       maphash.Seed
+	text       arena.Arena
+	payloads   int // bytes of payloads in text
+	docs       slab.Slab[document]
+	origins    slab.Slab[origin]
+	hosts      slab.Slab[host]
+	groups     slab.Slab[group]
+	docByID    hashindex.Index
+	hostByName hashindex.Index
+	groupByID  map[GroupID]uint32
+	members    links[host] // of groups
+	named      named
 }
 
 // named is what is known of groups that have a name.
@@ -151,8 +151,34 @@ func (r *registry) removeDoc(n uint32) (crawl uint16) {
 	return t.crawl
 }
 
-func (r *registry) findOrigin(hash uint32, key []byte) uint32 {
-	return r.originByKey.Find(hash, func(id uint32) bool { return bytes.Equal(r.originKey(id), key) })
+// findOrigin returns the origin of a host that has a key; 0: there is none.
+func (r *registry) findOrigin(hostID uint32, key []byte) (id uint32) {
+	id = r.hosts.At(hostID).origins
+	for id != 0 && (r.origins.At(id).pool != 0 || !bytes.Equal(r.originKey(id), key)) {
+		id = r.origins.At(id).next
+	}
+	return id
+}
+
+// originOf returns the origin that a pool queue belongs to. The origin itself may be given, too.
+func (r *registry) originOf(queue uint32) (originID uint32) {
+	for originID = queue; r.origins.At(originID).pool != 0; {
+		originID = r.origins.At(originID).next
+	}
+	return originID
+}
+
+// queuesOf returns where the list of a host has the first pool queue of an origin or, if there is
+// none, the origin.
+func (r *registry) queuesOf(originID uint32) (at *uint32) {
+	at = &r.hosts.At(r.origins.At(originID).host).origins
+	for id := *at; id != originID; {
+		o := r.origins.At(id)
+		if id = o.next; o.pool == 0 {
+			at = &o.next
+		}
+	}
+	return at
 }
 
 func (r *registry) originKey(id uint32) []byte {
@@ -160,28 +186,44 @@ func (r *registry) originKey(id uint32) []byte {
 	return r.text.Bytes(o.text, int(o.textLen))
 }
 
-// addOrigin adds a record whose hash and host are set.
-func (r *registry) addOrigin(key []byte, o origin) uint32 {
-	h := r.hosts.At(o.host)
+// addOrigin adds an origin of a host. If the text of the host is the key it is not stored again.
+func (r *registry) addOrigin(hostID uint32, key []byte) uint32 {
+	h := r.hosts.At(hostID)
+	ref := h.text
+	if !bytes.Equal(r.hostText(h), key) {
+		ref = r.copyText(key)
+	}
 	id := r.origins.New()
-	ref, b := r.text.New(len(key))
-	copy(b, key)
-	o.text, o.textLen, o.next = ref, uint16(len(key)), h.origins
-	*r.origins.At(id) = o
+	*r.origins.At(id) = origin{text: ref, textLen: uint16(len(key)), host: hostID, next: h.origins}
 	h.origins = id
-	r.originByKey.Add(o.hash, id)
 	return id
 }
 
-// removeOrigin forgets a record that is not linked to its host any more. It returns the one that
-// was linked behind it.
+// addQueue adds a pool queue to an origin.
+func (r *registry) addQueue(originID, pool uint32) uint32 {
+	o, at := r.origins.At(originID), r.queuesOf(originID)
+	id := r.origins.New()
+	*r.origins.At(id) = origin{host: o.host, robotsPending: o.robotsPending, pool: pool, next: *at}
+	*at = id
+	return id
+}
+
+// removeOrigin forgets an origin or a pool queue that is not linked to its host any more. It returns
+// the one that was linked behind it.
 func (r *registry) removeOrigin(id uint32) (next uint32) {
 	o := r.origins.At(id)
 	next = o.next
-	r.originByKey.Remove(o.hash, id)
-	r.text.Free(o.text, int(o.textLen))
+	if o.pool == 0 && o.text != r.hosts.At(o.host).text {
+		r.text.Free(o.text, int(o.textLen))
+	}
 	r.origins.Free(id)
 	return next
+}
+
+func (r *registry) copyText(b []byte) arena.Ref {
+	ref, to := r.text.New(len(b))
+	copy(to, b)
+	return ref
 }
 
 // unlinkOrigin takes a record out of the list of its host.
@@ -200,14 +242,24 @@ func (r *registry) findHost(hash uint32, name []byte) uint32 {
 
 func (r *registry) hostName(id uint32) []byte {
 	h := r.hosts.At(id)
-	return r.text.Bytes(h.name, int(h.nameLen))
+	return r.hostText(h)[h.nameAt:]
 }
 
-func (r *registry) addHost(hash uint32, name []byte) uint32 {
+// hostText returns the name of a host, or the key of its first origin where that ends with the name.
+func (r *registry) hostText(h *host) []byte {
+	return r.text.Bytes(h.text, int(h.nameAt)+int(h.nameLen))
+}
+
+// addHost adds a host. key is that of the origin that it is added for; nil: for none.
+func (r *registry) addHost(hash uint32, name, key []byte) uint32 {
 	id := r.hosts.New()
-	ref, b := r.text.New(len(name))
-	copy(b, name)
-	*r.hosts.At(id) = host{name: ref, nameLen: uint8(len(name)), hash: hash}
+	h := host{nameLen: uint8(len(name)), hash: hash}
+	if scheme := len(key) - len(name); bytes.HasSuffix(key, name) && scheme <= math.MaxUint8 {
+		h.text, h.nameAt = r.copyText(key), uint8(scheme)
+	} else {
+		h.text = r.copyText(name)
+	}
+	*r.hosts.At(id) = h
 	r.hostByName.Add(hash, id)
 	return id
 }
@@ -216,7 +268,7 @@ func (r *registry) addHost(hash uint32, name []byte) uint32 {
 func (r *registry) removeHost(id uint32) {
 	h := r.hosts.At(id)
 	r.hostByName.Remove(h.hash, id)
-	r.text.Free(h.name, int(h.nameLen))
+	r.text.Free(h.text, len(r.hostText(h)))
 	delete(r.named.addrs, id)
 	r.hosts.Free(id)
 }

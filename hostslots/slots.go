@@ -33,7 +33,7 @@ func New(cfg Config) *Slots {
 	s.pacer.init(&s.cfg)
 	s.dispatch.init(&s.registry)
 	s.leases.init(&s.groups)
-	s.pools.init(&s.origins)
+	s.pools.init()
 	s.crawls.init(cfg.CountDocs, cfg.NameCrawls)
 	s.moves.init()
 	s.unresolved.init(&s.hosts)

@@ -235,7 +235,7 @@ func (h Host) View() HostView {
 	v.Site, v.Address = s.levels(h.id)
 	v.Next = max(v.Site.Next, v.Address.Next)
 	for o := r.origins; o != 0 && !v.Suspended; o = s.origins.At(o).next {
-		v.Suspended = s.origins.At(o).suspended
+		v.Suspended = s.origins.At(o).suspension != 0
 	}
 	if r.group == 0 {
 		return v

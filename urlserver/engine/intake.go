@@ -140,13 +140,13 @@ func (e *Engine) takeCandidates() {
 
 // readOffersAhead reads ahead what offer needs of the first of some documents.
 func (e *Engine) readOffersAhead(docs []prepared) {
-	var keys, ids [hostslots.ReadAhead][]byte
+	var names, ids [hostslots.ReadAhead][]byte
 	n := min(len(docs), hostslots.ReadAhead)
 	for i := range n {
-		keys[i], ids[i] = docs[i].url.Origin(), docs[i].id
+		names[i], ids[i] = docs[i].url.Host(), docs[i].id
 		e.outcomes.quarantine.readAhead(ids[i])
 	}
-	e.slots.ReadOffersAhead(keys[:n], ids[:n])
+	e.slots.ReadOffersAhead(names[:n], ids[:n])
 }
 
 func (e *Engine) offer(d *prepared) {
