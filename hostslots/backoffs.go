@@ -42,7 +42,7 @@ func (h Host) ChangedBackoff() (b AddressBackoff, changed bool) {
 	}
 	delete(s.pacer.backoffs.changed, id)
 	g := s.groups.At(id)
-	return AddressBackoff{Addr: g.ip(), Gap: g.pace.backoff, Sites: s.failingSites(id)}, true
+	return AddressBackoff{Addr: g.ip(), Gap: s.pacer.extra(&g.pace).backoff, Sites: s.failingSites(id)}, true
 }
 
 // RestorePause forbids requests to the host's site before a moment, as was known before the start.
@@ -64,7 +64,7 @@ func (s *Slots) restoreBackoff(id uint32, g *group) {
 		return
 	}
 	delete(s.pacer.backoffs.restored, g.id)
-	g.pace.backoff = b.Gap
+	s.pacer.setBackoff(&g.pace, b.Gap)
 	s.pacer.countBackingOff(g, 1)
 	if len(b.Sites) == 0 {
 		return

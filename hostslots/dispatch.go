@@ -23,6 +23,7 @@ type dispatch struct {
 	own       links[ownRequest]       // own requests that wait in their group
 	hostOwn   links[ownRequest]       // the same, by their hosts
 	closed    map[uint32][]ownWaiting // by host: own requests that are in no group's queue
+	waiting   map[uint32]list         // by host: those that are
 	slotQueue leftover.Queue          // groups that wait for a slot, by when one is of use to them
 	readAhead int                     // calls of Next until readNextAhead reads again
 	read      uint32                  // a sum of what was read ahead; it means nothing
@@ -35,7 +36,7 @@ func (d *dispatch) init(r *registry) {
 	d.places = newLinks(&r.hosts, func(h *host) *link { return &h.place })
 	d.own = newLinks(&d.requests, func(o *ownRequest) *link { return &o.link })
 	d.hostOwn = newLinks(&d.requests, func(o *ownRequest) *link { return &o.byHost })
-	d.closed = map[uint32][]ownWaiting{}
+	d.closed, d.waiting = map[uint32][]ownWaiting{}, map[uint32]list{}
 	d.notReady = newRecordList(&r.groups, func(g *group) *link { return &g.notReady })
 	d.quotaUsed = newRecordList(&r.groups, func(g *group) *link { return &g.quotaUsed })
 }

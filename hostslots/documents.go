@@ -101,7 +101,7 @@ func (s *Slots) addDocs(queue uint32, crawl uint16, n int) {
 	}
 	h.docs += uint32(n)
 	s.sweeper.update(o.host, h)
-	if h.limited && h.limits.Blocked || h.slow {
+	if h.ruleBlocked || h.slow {
 		s.updateRejected(o.host)
 	}
 	if h.group == 0 {

@@ -50,20 +50,21 @@ func (s *Slots) learnAddress(now time.Duration, id, hostID uint32, f *Feedback) 
 		if s.pacer.failures[id].add(s.siteName(hostID), now) {
 			s.pacer.levels[AddressLevel].Backoffs++
 			s.pacer.countBackingOff(g, -1)
-			g.pace.failed(s.pacer.groupGap(g), 0)
+			s.pacer.failed(&g.pace, s.pacer.groupGap(g), 0)
 			s.pacer.countBackingOff(g, 1)
 			s.pacer.backoffs.changed[id] = struct{}{}
 		}
 	case f.success() && g.failing:
 		s.pacer.failures[id].success = now
-		before := g.pace.backoff
+		before := s.pacer.extra(&g.pace).backoff
 		s.pacer.countBackingOff(g, -1)
-		g.pace.succeeded(s.pacer.groupGap(g))
+		s.pacer.succeeded(&g.pace, s.pacer.groupGap(g))
 		s.pacer.countBackingOff(g, 1)
-		if g.pace.backoff != before {
+		after := s.pacer.extra(&g.pace).backoff
+		if after != before {
 			s.pacer.backoffs.changed[id] = struct{}{}
 		}
-		if g.pace.backoff == 0 && now-s.pacer.failures[id].last() > failingTime {
+		if after == 0 && now-s.pacer.failures[id].last() > failingTime {
 			s.forgetFailures(id, g)
 		}
 	}
@@ -71,7 +72,7 @@ func (s *Slots) learnAddress(now time.Duration, id, hostID uint32, f *Feedback) 
 
 // countBackingOff adds n to the number of addresses that back off if the address of a group does.
 func (p *pacer) countBackingOff(g *group, n int) {
-	if g.kind == ofAddress && g.pace.backoff > 0 {
+	if g.kind == ofAddress && p.extra(&g.pace).backoff > 0 {
 		p.levels[AddressLevel].BackingOff += n
 	}
 }
@@ -87,7 +88,7 @@ func (s *Slots) forgetFailures(id uint32, g *group) {
 
 // failingSites returns the names of the sites that made a group back off.
 func (s *Slots) failingSites(id uint32) (names []string) {
-	if f := s.pacer.failures[id]; f != nil && s.groups.At(id).pace.backoff > 0 {
+	if f := s.pacer.failures[id]; f != nil && s.pacer.extra(&s.groups.At(id).pace).backoff > 0 {
 		for _, one := range f.sites {
 			names = append(names, one.site)
 		}

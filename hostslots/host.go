@@ -79,10 +79,15 @@ func (h Host) GroupID() (id GroupID, ok bool) {
 }
 
 // BlockedUntil returns the moment at which the operator's block ends; 0: there is none.
-func (h Host) BlockedUntil() time.Duration { return h.record().blocked }
+func (h Host) BlockedUntil() time.Duration {
+	if !h.record().blocked {
+		return 0
+	}
+	return h.s.pacer.blocks.Due(h.id)
+}
 
 // Blocked reports whether the host is blocked, by the operator or by its limits.
-func (h Host) Blocked() bool { return h.record().blocked != 0 || h.record().limits.Blocked }
+func (h Host) Blocked() bool { return h.record().blocked || h.record().ruleBlocked }
 
 // Leased reports whether the daemon has the lease of the host's group now.
 func (h Host) Leased() bool {

@@ -148,7 +148,7 @@ func (s *Slots) ensureGroup(id GroupID, kind groupKind) uint32 {
 		g := s.groups.At(n)
 		g.id, g.kind = id, kind
 		s.groupByID[id] = n
-		s.sweeper.empty.pushBack(n)
+		s.sweeper.addEmpty(n, g)
 		s.restoreBackoff(n, g)
 	}
 	return n
@@ -204,7 +204,7 @@ func (h Host) Bind(now time.Duration, p Place) {
 		if p.Group != "" {
 			s.named.names[g.id] = p.Group
 		}
-		g.pace.merge(&r.site)
+		s.pacer.merge(&g.pace, &r.site)
 	} else if r.wasSite { // what it was asked there does not count for the address yet
 		g.pace.requested(r.site.last)
 	}
@@ -212,8 +212,8 @@ func (h Host) Bind(now time.Duration, p Place) {
 	s.members.pushBack(&g.members, h.id)
 	g.size++
 	s.sweeper.updateGroup(id, g)
-	s.pacer.addCrawlDelay(g, r.site.crawlDelay)
-	s.pacer.addLimits(g, id, r.limits)
+	s.pacer.addCrawlDelay(g, s.pacer.extra(&r.site).crawlDelay)
+	s.pacer.addLimits(g, id, h.Limits())
 	g.docs += r.docs
 	s.crawls.join(h.id, id)
 	s.unresolved.docs -= int(r.docs)
@@ -236,7 +236,7 @@ func (s *Slots) enterAbove(now time.Duration, hostID uint32, p *Place) {
 	h.covered = p.Covered
 	up := s.groups.At(h.above)
 	up.users++
-	s.pacer.addLimits(up, h.above, h.limits)
+	s.pacer.addLimits(up, h.above, s.pacer.limitsOf(h))
 	up.pace.requested(h.site.last)
 	s.sweeper.updateGroup(h.above, up)
 	s.reschedule(now, h.above)
@@ -252,7 +252,7 @@ func (s *Slots) leaveAbove(now time.Duration, hostID uint32) {
 	up := s.groups.At(id)
 	delete(s.named.addrs, hostID)
 	up.users--
-	s.pacer.removeLimits(up, id, h.limits)
+	s.pacer.removeLimits(up, id, s.pacer.limitsOf(h))
 	h.above, h.released = 0, false
 	s.sweeper.updateGroup(id, up)
 	s.reschedule(now, id)
@@ -273,15 +273,16 @@ func (s *Slots) leaveGroup(now time.Duration, hostID uint32) {
 	g := s.groups.At(id)
 	s.setTurn(hostID, turnNone, 0)
 	if h.wasSite = g.kind == ofSite; h.wasSite {
-		h.site.merge(&g.pace)
+		s.pacer.merge(&h.site, &g.pace)
 	}
 	if faulty(faultCarry) {
-		h.site = pace{crawlDelay: h.site.crawlDelay}
+		s.pacer.setBackoff(&h.site, 0)
+		h.site = pace{extra: h.site.extra}
 	}
 	s.members.remove(&g.members, hostID)
 	g.size--
-	s.removeCrawlDelay(g, h.site.crawlDelay)
-	s.pacer.removeLimits(g, id, h.limits)
+	s.removeCrawlDelay(g, s.pacer.extra(&h.site).crawlDelay)
+	s.pacer.removeLimits(g, id, s.pacer.limitsOf(h))
 	s.leaveAbove(now, hostID)
 	h.group = 0
 	s.reschedule(now, id)

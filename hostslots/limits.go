@@ -6,11 +6,11 @@ import "time"
 // strictest of them. Requests that are open go on.
 func (h Host) SetLimits(now time.Duration, l Limits) {
 	s, r := h.s, h.record()
-	if r.limits == l {
+	old := h.Limits()
+	if old == l {
 		return
 	}
-	old := r.limits
-	r.limits, r.limited = l, l != Limits{}
+	r.limits, r.ruleBlocked = s.pacer.limitsNo(l), l.Blocked
 	s.changeLimits(r.group, old, l)
 	if s.changeLimits(r.above, old, l); r.above != 0 {
 		s.reschedule(now, r.above)
@@ -61,17 +61,17 @@ func (s *Slots) SetCap(now time.Duration, network string, gap time.Duration, con
 }
 
 // Limits returns the limits that SetLimits put on the host.
-func (h Host) Limits() Limits { return h.record().limits }
+func (h Host) Limits() Limits { return h.s.pacer.limitsOf(h.record()) }
 
 // SetCrawlDelay sets the Crawl-delay of the host's robots.txt; 0: none. A site of several hosts
 // obeys the longest one.
 func (h Host) SetCrawlDelay(now, delay time.Duration) {
 	s, r := h.s, h.record()
-	if r.site.crawlDelay == delay {
+	old := s.pacer.extra(&r.site).crawlDelay
+	if old == delay {
 		return
 	}
-	old := r.site.crawlDelay
-	r.site.crawlDelay = delay
+	s.pacer.setCrawlDelay(&r.site, delay)
 	if r.group == 0 {
 		return
 	}
@@ -90,18 +90,17 @@ func (s *Slots) removeCrawlDelay(g *group, delay time.Duration) {
 		return
 	}
 	for id := g.members.head; id != 0; id = s.members.next(id) {
-		s.pacer.addCrawlDelay(g, s.hosts.At(id).site.crawlDelay)
+		s.pacer.addCrawlDelay(g, s.pacer.extra(&s.hosts.At(id).site).crawlDelay)
 	}
 }
 
 // Block stops all requests to the host until the given moment; a moment that has passed ends the
 // block.
 func (h Host) Block(now, until time.Duration) {
+	h.record().blocked = until > now
 	if until > now {
-		h.record().blocked = until
 		h.s.pacer.blocks.Set(h.id, until)
 	} else {
-		h.record().blocked = 0
 		h.s.pacer.blocks.Remove(h.id)
 	}
 	h.s.closedChanged(now, h.id)

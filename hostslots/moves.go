@@ -121,7 +121,7 @@ func (s *Slots) mergeAhead(now time.Duration, hostID uint32, to *Place) {
 	if g := s.groups.At(id); to.kind() == ofAddress {
 		g.pace.requested(h.site.last)
 	} else {
-		g.pace.merge(&h.site)
+		s.pacer.merge(&g.pace, &h.site)
 		above := s.ensureAbove(to)
 		s.groups.At(above).pace.requested(h.site.last)
 		s.reschedule(now, above)

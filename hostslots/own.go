@@ -50,20 +50,30 @@ func (h Host) QueueOwnRequest(now time.Duration, name uint32, queue OwnQueue) {
 func (s *Slots) resumeOwnRequests(hostID uint32) {
 	h := s.hosts.At(hostID)
 	g := s.groups.At(h.group)
+	waiting := s.dispatch.waiting[hostID]
 	for _, w := range s.dispatch.closed[hostID] {
 		id := s.dispatch.requests.New()
 		*s.dispatch.requests.At(id) = ownRequest{host: hostID, ownWaiting: w}
 		s.dispatch.own.pushBack(&g.own[w.queue], id)
-		s.dispatch.hostOwn.pushBack(&h.waiting, id)
+		s.dispatch.hostOwn.pushBack(&waiting, id)
 	}
+	s.dispatch.setWaiting(hostID, waiting)
 	delete(s.dispatch.closed, hostID)
 }
 
 // suspendOwnRequests takes the waiting requests of a host out of the queues of its group.
 func (s *Slots) suspendOwnRequests(hostID uint32) {
-	h := s.hosts.At(hostID)
-	for id := h.waiting.head; id != 0; id = h.waiting.head {
+	for id := s.dispatch.waiting[hostID].head; id != 0; id = s.dispatch.waiting[hostID].head {
 		s.takeOwn(id, true)
+	}
+}
+
+// setWaiting sets the own requests of a host that wait in the queues of its group.
+func (d *dispatch) setWaiting(hostID uint32, requests list) {
+	if requests.head == 0 {
+		delete(d.waiting, hostID)
+	} else {
+		d.waiting[hostID] = requests
 	}
 }
 
@@ -71,9 +81,10 @@ func (s *Slots) suspendOwnRequests(hostID uint32) {
 func (s *Slots) takeOwn(id uint32, suspend bool) ownRequest {
 	d := &s.dispatch
 	o := *d.requests.At(id)
-	h := s.hosts.At(o.host)
-	d.own.remove(&s.groups.At(h.group).own[o.queue], id)
-	d.hostOwn.remove(&h.waiting, id)
+	waiting := d.waiting[o.host]
+	d.own.remove(&s.groups.At(s.hosts.At(o.host).group).own[o.queue], id)
+	d.hostOwn.remove(&waiting, id)
+	d.setWaiting(o.host, waiting)
 	d.requests.Free(id)
 	if suspend {
 		d.closed[o.host] = append(d.closed[o.host], o.ownWaiting)
@@ -101,10 +112,10 @@ func (h Host) RetractOwnRequests(
 		delete(s.dispatch.closed, h.id)
 	}
 	r.own -= uint32(len(names))
-	s.sweeper.update(h.id, r)
 	if s.updateTurn(h.id); r.turn == turnAble {
 		s.resumeOwnRequests(h.id)
 	}
+	s.sweeper.update(h.id, r)
 	s.rescheduleHost(now, h.id)
 	return names
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"urlserver/internal/container/slab"
 	"urlserver/internal/container/timeheap"
 )
 
@@ -11,7 +12,10 @@ import (
 // network, and how many requests may be open.
 type pacer struct {
 	cfg         *settings
-	now         time.Duration          // of the last call that said it
+	now         time.Duration // of the last call that said it
+	extras      slab.Slab[extra]
+	limits      []Limits               // that hosts have or had: a few, which rules give to many; first the zero value
+	limitsNos   map[Limits]uint32      // their places there
 	limitCounts map[uint32]limitCounts // of the groups with limits on any host
 	failures    map[uint32]*failures   // of the addresses at which sites failed lately
 	blocks      timeheap.Heap          // hosts that the operator blocked, by the end of the block
@@ -22,18 +26,53 @@ type pacer struct {
 
 func (p *pacer) init(cfg *settings) {
 	p.cfg, p.limitCounts, p.failures = cfg, map[uint32]limitCounts{}, map[uint32]*failures{}
+	p.limits, p.limitsNos = []Limits{{}}, map[Limits]uint32{{}: 0}
 	p.backoffs = newBackoffs(cfg.Backoffs)
 }
 
 // pace is when something was requested and how long it is to be left alone: a site, an address or
-// a shared network. Only sites have took and crawlDelay.
+// a shared network. Only sites have took.
 type pace struct {
-	last       time.Duration // last request; 0, the start of the daemon, counts as one
-	notBefore  time.Duration // no request before this moment, whatever the gap
-	backoff    time.Duration // gap while it backs off; 0: it does not
-	took       time.Duration // duration of the last fetch
-	crawlDelay time.Duration // of a site of several hosts: the longest one
-	cause      Cause         // of notBefore
+	last      time.Duration // last request; 0, the start of the daemon, counts as one
+	notBefore time.Duration // no request before this moment, whatever the gap
+	took      time.Duration // duration of the last fetch
+	extra     uint32        // in pacer.extras; 0: it has none
+	cause     Cause         // of notBefore
+}
+
+// extra is the gaps that few sites, addresses and networks have.
+type extra struct {
+	backoff    time.Duration // while it backs off; 0: it does not
+	crawlDelay time.Duration // only of sites; of a site of several hosts the longest one
+}
+
+func (p *pacer) extra(of *pace) extra {
+	if of.extra == 0 {
+		return extra{}
+	}
+	return *p.extras.At(of.extra)
+}
+
+func (p *pacer) setExtra(of *pace, x extra) {
+	switch {
+	case x == extra{} && of.extra == 0:
+	case x == extra{}:
+		p.extras.Free(of.extra)
+		of.extra = 0
+	default:
+		if of.extra == 0 {
+			of.extra = p.extras.New()
+		}
+		*p.extras.At(of.extra) = x
+	}
+}
+
+func (p *pacer) setBackoff(of *pace, gap time.Duration) {
+	p.setExtra(of, extra{backoff: gap, crawlDelay: p.extra(of).crawlDelay})
+}
+
+func (p *pacer) setCrawlDelay(of *pace, gap time.Duration) {
+	p.setExtra(of, extra{backoff: p.extra(of).backoff, crawlDelay: gap})
 }
 
 // Cause is the reason for LevelView.NotBefore.
@@ -58,29 +97,35 @@ func (p *pace) putOff(until time.Duration, cause Cause) {
 }
 
 // merge makes a pace at least as strict as another one. The Crawl-delay is not a part of that.
-func (p *pace) merge(with *pace) {
-	p.requested(with.last)
-	p.putOff(with.notBefore, with.cause)
-	p.backoff = max(p.backoff, with.backoff)
-	p.took = max(p.took, with.took)
+func (p *pacer) merge(of, with *pace) {
+	of.requested(with.last)
+	of.putOff(with.notBefore, with.cause)
+	p.setBackoff(of, max(p.extra(of).backoff, p.extra(with).backoff))
+	of.took = max(of.took, with.took)
 }
 
 // failed doubles the gap, up to maxBackoff times the base gap. The gap is at least atLeast.
-func (p *pace) failed(base, atLeast time.Duration) {
+func (p *pacer) failed(of *pace, base, atLeast time.Duration) {
 	base = max(base, time.Millisecond)
-	p.backoff = max(min(2*max(base, p.backoff), maxBackoff*base), atLeast, p.backoff)
+	backoff := p.extra(of).backoff
+	p.setBackoff(of, max(min(2*max(base, backoff), maxBackoff*base), atLeast, backoff))
 }
 
 // succeeded halves the gap.
-func (p *pace) succeeded(base time.Duration) {
-	if p.backoff /= 2; p.backoff <= base {
-		p.backoff = 0
+func (p *pacer) succeeded(of *pace, base time.Duration) {
+	if of.extra == 0 {
+		return // the ordinary case
 	}
+	backoff := p.extra(of).backoff / 2
+	if backoff <= base {
+		backoff = 0
+	}
+	p.setBackoff(of, backoff)
 }
 
 // gap returns the least time between two requests. ordinary is the gap by settings and limits.
 func (p *pacer) gap(of *pace, ordinary time.Duration) time.Duration {
-	return max(p.baseGap(of, ordinary), of.backoff, p.fetchGap(of))
+	return max(p.baseGap(of, ordinary), p.extra(of).backoff, p.fetchGap(of))
 }
 
 // baseGap returns the gap by settings, limits and Crawl-delay.
@@ -88,7 +133,7 @@ func (p *pacer) baseGap(of *pace, ordinary time.Duration) time.Duration {
 	if faulty(faultDelay) {
 		return ordinary
 	}
-	return max(ordinary, of.crawlDelay)
+	return max(ordinary, p.extra(of).crawlDelay)
 }
 
 // fetchGap returns the gap that the duration of the last fetch asks for.
@@ -112,7 +157,7 @@ func (p *pacer) due(of *pace, ordinary time.Duration) time.Duration {
 
 // owed reports whether forgetting a pace would shorten a wait.
 func (p *pacer) owed(now time.Duration, of *pace, ordinary time.Duration) bool {
-	return p.due(of, ordinary) > now || of.backoff > 0 && now < of.last+backoffMemory
+	return p.due(of, ordinary) > now || p.extra(of).backoff > 0 && now < of.last+backoffMemory
 }
 
 // Feedback is what the end of a request says about a site.
@@ -138,14 +183,14 @@ func (p *pacer) learn(now time.Duration, of *pace, ordinary time.Duration, f *Fe
 	switch {
 	case faulty(faultBackoff):
 	case f.overloaded():
-		of.failed(base, retry)
+		p.failed(of, base, retry)
 		of.putOff(now+retry, RetryAfter)
 		p.levels[SiteLevel].Backoffs++
 		if retry > 0 {
 			p.levels[SiteLevel].RetryAfters++
 		}
 	case f.success():
-		of.succeeded(base)
+		p.succeeded(of, base)
 	}
 	if retry > 0 && f.Status >= 300 && !f.overloaded() {
 		of.putOff(now+retry, RetryAfter)
@@ -155,8 +200,8 @@ func (p *pacer) learn(now time.Duration, of *pace, ordinary time.Duration, f *Fe
 // siteGap returns the ordinary gap of a host that is a site by itself.
 func (p *pacer) siteGap(h *host) time.Duration {
 	gap := p.cfg.SiteGap
-	if h.limited && h.limits.Gap > 0 && !faulty(faultLimits) {
-		gap = h.limits.Gap
+	if of := p.limitsOf(h).Gap; of > 0 && !faulty(faultLimits) {
+		gap = of
 	}
 	if faulty(faultSiteGap) {
 		gap /= 2
@@ -169,8 +214,8 @@ func (p *pacer) siteOpen(h *host) int {
 	switch {
 	case faulty(faultSiteOpen):
 		return math.MaxInt
-	case h.limited && h.limits.Concurrent > 0 && !faulty(faultLimits):
-		return h.limits.Concurrent
+	case h.limits != 0 && p.limitsOf(h).Concurrent > 0 && !faulty(faultLimits):
+		return p.limitsOf(h).Concurrent
 	}
 	return p.cfg.SiteConcurrent
 }
@@ -233,9 +278,10 @@ func (p *pacer) groupDue(g *group) time.Duration { return p.due(&g.pace, p.group
 func (p *pacer) addCrawlDelay(g *group, delay time.Duration) {
 	switch {
 	case g.kind != ofSite || delay == 0:
-	case delay > g.pace.crawlDelay:
-		g.pace.crawlDelay, g.delaying = delay, 1
-	case delay == g.pace.crawlDelay:
+	case delay > p.extra(&g.pace).crawlDelay:
+		p.setCrawlDelay(&g.pace, delay)
+		g.delaying = 1
+	case delay == p.extra(&g.pace).crawlDelay:
 		g.delaying++
 	}
 }
@@ -243,13 +289,13 @@ func (p *pacer) addCrawlDelay(g *group, delay time.Duration) {
 // removeCrawlDelay is called when a host with this Crawl-delay leaves a site. If it was the last
 // with the longest one, removeCrawlDelay returns true and expects addCrawlDelay for all hosts.
 func (p *pacer) removeCrawlDelay(g *group, delay time.Duration) (again bool) {
-	if g.kind != ofSite || delay == 0 || delay != g.pace.crawlDelay {
+	if g.kind != ofSite || delay == 0 || delay != p.extra(&g.pace).crawlDelay {
 		return false
 	}
 	if g.delaying--; g.delaying > 0 {
 		return false
 	}
-	g.pace.crawlDelay = 0
+	p.setCrawlDelay(&g.pace, 0)
 	return true
 }
 
@@ -260,6 +306,19 @@ type Limits struct {
 	Concurrent int           // open requests to the site; 0: Config.SiteConcurrent
 	Blocked    bool          // nothing is sent to the host
 	Raises     bool          // the address is allowed as much if all its hosts are; see AddressLimits
+}
+
+// limitsOf returns the limits of a host.
+func (p *pacer) limitsOf(h *host) Limits { return p.limits[h.limits] }
+
+// limitsNo returns the place of limits in p.limits.
+func (p *pacer) limitsNo(l Limits) uint32 {
+	no, ok := p.limitsNos[l]
+	if !ok {
+		no = uint32(len(p.limits))
+		p.limits, p.limitsNos[l] = append(p.limits, l), no
+	}
+	return no
 }
 
 // AddressLimits are settings for one address in place of those in Config. A field that is 0 has the

@@ -53,11 +53,10 @@ func (o *origin) offers() bool {
 	return o.queue != 0 && !o.robotsPending && o.suspension == 0 && !o.held
 }
 
-// host is a host name or IP literal.
+// host is a host name or IP literal: 128 bytes, two cache lines. What few hosts have is elsewhere.
 type host struct {
 	turn           turn
 	inRotation     bool  // of its group: it has a document, and turn is turnAble
-	limited        bool  // it has limits
 	slow           bool  // it waits longer than Config.Patience
 	isIdle         bool  // it is in sweeper.idle
 	rejected       bool  // rejectList.hosts has it
@@ -68,6 +67,8 @@ type host struct {
 	failing        bool  // its name fails to resolve for now
 	addressPending bool  // its address is looked up again
 	moving         bool  // it leaves its group when no request is open
+	blocked        bool  // by the operator: pacer.blocks has it
+	ruleBlocked    bool  // by its limits
 	nameAt         uint8 // where its name begins in its text: behind the scheme, if the text is an origin's key
 	nameLen        uint8
 	group          uint32 // 0: not resolved
@@ -78,20 +79,16 @@ type host struct {
 	own            uint32 // own requests, queued or open
 	pins           uint32
 	offers         uint32 // origins and pool queues with a document that may be sent
-	place          link   // in its group's rotation or waiting hosts, or in the line above it
-	idle           link   // in the hosts without documents, own requests and pins
+	limits         uint32 // in pacer.limits
+	place          link   // in its group's rotation or waiting hosts, in the line above it, or in the idle hosts
 	text           arena.Ref
 
-	site    pace          // of its site, unless its group is the site
-	blocked time.Duration // by the operator, until; 0: not
-	due     time.Duration // its key among its group's waiting hosts
-
-	limits  Limits
-	member  link   // in its group's members or, without a group, in the failing hosts
-	reject  link   // in the hosts with documents that their limits block, or that are slow
-	waiting list   // own requests that wait in its group's queues
-	child   uint32 // first of its children among its group's waiting hosts
-	hash    uint32
+	site   pace          // of its site, unless its group is the site
+	due    time.Duration // its key among its group's waiting hosts
+	child  uint32        // first of its children there
+	member link          // in its group's members or, without a group, in the failing hosts
+	reject link          // in the hosts with documents that their limits block, or that are slow
+	hash   uint32
 }
 
 func (h *host) busy() bool { return h.docs > 0 || h.own > 0 || h.pins > 0 }
@@ -102,12 +99,12 @@ func (h *host) settled() bool { return h.group != 0 && h.busy() }
 // closed reports whether nothing is sent to a host, whatever its group allows.
 func (h *host) closed() bool {
 	return h.moving || h.addressPending ||
-		h.blocked != 0 && !faulty(faultBlock) || h.limited && h.limits.Blocked && !faulty(faultLimits)
+		h.blocked && !faulty(faultBlock) || h.ruleBlocked && !faulty(faultLimits)
 }
 
 // group is the unit of slots and leases: all hosts that share an address, or the hosts of one site
 // if that is named by a rule or is on a shared network. The record of a shared network is a group
-// without hosts.
+// without hosts. Its 256 bytes are four cache lines.
 type group struct {
 	// Each document's way reads or changes these, which are two cache lines: 128 bytes.
 	kind         groupKind
@@ -119,6 +116,7 @@ type group struct {
 	isNotReady   bool // it is in dispatch.notReady
 	hasUsedQuota bool // it is in dispatch.quotaUsed
 	isRejected   bool // it is in rejectList.groups
+	isEmpty      bool // it is in sweeper.empty
 	limited      bool // it has limits or a cap
 	lease        lease
 	slot         uint32 // its number plus one; 0: none
@@ -151,10 +149,7 @@ type group struct {
 	wanted    link          // in leases.wanted
 	rejected  link          // in the groups whose hosts are rejected
 	notReady  link          // in the groups with a slot that they cannot use soon
-	quotaUsed link          // in the groups that have sent Config.Len documents from their slot
-	empty     link          // in the groups without hosts
-
-	_ [40]byte // to 320 bytes, so that each record begins with a cache line
+	quotaUsed link          // in the groups that have sent Config.Len documents from their slot, or in sweeper.empty
 }
 
 type groupKind uint8

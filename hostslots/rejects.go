@@ -38,7 +38,7 @@ func (r *rejectList) set(groupID uint32, g *group, reject bool) {
 // or it is slow.
 func (s *Slots) updateRejected(hostID uint32) {
 	h := s.hosts.At(hostID)
-	reject := (h.limits.Blocked || h.slow) && h.docs > 0
+	reject := (h.ruleBlocked || h.slow) && h.docs > 0
 	if reject == h.rejected {
 		return
 	}

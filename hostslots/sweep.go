@@ -14,8 +14,8 @@ type sweeper struct {
 const sweepSteps = 16
 
 func (w *sweeper) init(r *registry) {
-	w.idle = newRecordList(&r.hosts, func(h *host) *link { return &h.idle })
-	w.empty = newRecordList(&r.groups, func(g *group) *link { return &g.empty })
+	w.idle = newRecordList(&r.hosts, func(h *host) *link { return &h.place })        // idle hosts are in no other place
+	w.empty = newRecordList(&r.groups, func(g *group) *link { return &g.quotaUsed }) // they have no slot
 }
 
 // add adds a new host to the idle ones.
@@ -39,9 +39,22 @@ func (w *sweeper) update(hostID uint32, h *host) {
 	}
 }
 
+// addEmpty adds a group to those without hosts. A new one has none yet.
+func (w *sweeper) addEmpty(id uint32, g *group) {
+	g.isEmpty = true
+	w.empty.pushBack(id)
+}
+
 // updateGroup adds a group to those that may be forgotten or removes it, as it is.
 func (w *sweeper) updateGroup(id uint32, g *group) {
-	w.empty.set(id, g.members.head == 0 && g.users == 0)
+	switch empty := g.members.head == 0 && g.users == 0; {
+	case empty == g.isEmpty:
+	case empty:
+		w.addEmpty(id, g)
+	default:
+		g.isEmpty = false
+		w.empty.remove(id)
+	}
 }
 
 // sweep forgets idle hosts in excess of Config.Remember, those that were busy longest ago first,
@@ -79,7 +92,7 @@ func (s *Slots) Forgotten(to []uint32) []uint32 {
 // sweepHost forgets an idle host, unless that would shorten a wait.
 func (s *Slots) sweepHost(now time.Duration, id uint32) {
 	h := s.hosts.At(id)
-	owed := s.pacer.owed(now, &h.site, s.pacer.siteGap(h)) || h.blocked != 0
+	owed := s.pacer.owed(now, &h.site, s.pacer.siteGap(h)) || h.blocked
 	if h.group != 0 {
 		g := s.groups.At(h.group)
 		owed = owed || g.lease.state == denied || g.kind == ofSite && s.isOwed(now, h.group)
@@ -95,6 +108,7 @@ func (s *Slots) sweepHost(now time.Duration, id uint32) {
 		s.sweeper.forgotten = append(s.sweeper.forgotten, o)
 		o = s.removeOrigin(o)
 	}
+	s.pacer.setExtra(&h.site, extra{})
 	s.removeHost(id)
 }
 
@@ -107,6 +121,7 @@ func (s *Slots) sweepGroup(now time.Duration, id uint32) {
 	}
 	s.pacer.cooldowns.Remove(id)
 	s.pacer.countBackingOff(s.groups.At(id), -1)
+	s.pacer.setExtra(&s.groups.At(id).pace, extra{})
 	delete(s.pacer.failures, id)
 	delete(s.pacer.backoffs.changed, id)
 	s.removeGroup(id)

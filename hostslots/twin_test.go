@@ -928,7 +928,7 @@ func (r *run) checkLevels() {
 		want[r.s.waitsFor(h, r.s.groups.At(h.group))].Waiting++
 	})
 	for _, id := range r.s.groupByID {
-		if g := r.s.groups.At(id); g.kind == ofAddress && g.pace.backoff > 0 {
+		if g := r.s.groups.At(id); g.kind == ofAddress && r.s.pacer.extra(&g.pace).backoff > 0 {
 			want[AddressLevel].BackingOff++
 		}
 	}

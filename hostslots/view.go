@@ -151,7 +151,7 @@ func (s *Slots) RuleBlocked(most int) (names []string, more bool) {
 		if looks--; len(names) == most || looks < 0 {
 			return names, true
 		}
-		if s.hosts.At(id).limits.Blocked {
+		if s.hosts.At(id).ruleBlocked {
 			names = append(names, string(s.hostName(id)))
 		}
 	}
@@ -171,8 +171,8 @@ type HostSummary struct {
 func (h Host) Summary() HostSummary {
 	r := h.record()
 	v := HostSummary{
-		Name: h.Name(), Held: int(r.docs), Next: h.s.pacer.due(h.s.sitePace(r)), BlockedUntil: r.blocked,
-		RuleBlocked: r.limits.Blocked,
+		Name: h.Name(), Held: int(r.docs), Next: h.s.pacer.due(h.s.sitePace(r)),
+		BlockedUntil: h.BlockedUntil(), RuleBlocked: r.ruleBlocked,
 	}
 	for _, id := range [...]uint32{r.group, r.above} {
 		if id != 0 {
@@ -229,8 +229,9 @@ type HostView struct {
 func (h Host) View() HostView {
 	s, r := h.s, h.record()
 	v := HostView{
-		Slot: -1, OwnRequests: int(r.own), Offers: r.offers > 0, HostDelay: r.site.crawlDelay, Blocked: r.blocked,
-		Queued: int(r.docs), Limits: r.limits, Moving: r.moving, AddressPending: r.addressPending,
+		Slot: -1, OwnRequests: int(r.own), Offers: r.offers > 0, Queued: int(r.docs),
+		HostDelay: s.pacer.extra(&r.site).crawlDelay, Blocked: h.BlockedUntil(), Limits: h.Limits(),
+		Moving: r.moving, AddressPending: r.addressPending,
 	}
 	v.Site, v.Address = s.levels(h.id)
 	v.Next = max(v.Site.Next, v.Address.Next)
@@ -292,7 +293,8 @@ func (s *Slots) levels(hostID uint32) (site, above LevelView) {
 func (s *Slots) level(of *pace, ordinary time.Duration) LevelView {
 	return LevelView{
 		Gap: s.pacer.gap(of, ordinary), Base: ordinary, Last: of.last, Next: s.pacer.due(of, ordinary),
-		Backoff: of.backoff, NotBefore: of.notBefore, Cause: of.cause, CrawlDelay: of.crawlDelay,
+		Backoff: s.pacer.extra(of).backoff, NotBefore: of.notBefore, Cause: of.cause,
+		CrawlDelay: s.pacer.extra(of).crawlDelay,
 	}
 }
 
