@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"bytes"
 	"hash/maphash"
 	"math"
 	"net/netip"
@@ -13,7 +14,7 @@ import (
 const (
 	maxCached = 2 << 20        // names; about 200 MB
 	maxStale  = 24 * time.Hour // for so long after its end an address may be used while servers fail
-	pageSize  = 1024           // records
+	pageSize  = 256            // records; their names take less than 64 KiB
 )
 
 // kind is the kind of a cached result.
@@ -40,13 +41,13 @@ func (k kind) err() error {
 	return nil
 }
 
-// record is the entry of one name. It holds no pointers, so the garbage collector need not scan a
-// million of them.
+// record is the entry of one name: 32 bytes. It holds no pointers, so the garbage collector need not
+// scan a million of them.
 type record struct {
 	addr     [16]byte
 	ends     int64  // nanoseconds since the resolver's start
 	staleEnd uint32 // seconds since the resolver's start
-	nameAt   uint32 // in its page's names
+	nameAt   uint16 // in its page's names
 	nameLen  uint8
 	kind     kind
 }
@@ -67,7 +68,7 @@ func newGeneration() *generation { return &generation{} }
 func (g *generation) find(hash uint32, name []byte) *record {
 	n := g.index.Find(hash, func(n uint32) bool {
 		p, rec := g.at(n)
-		return string(p.names[rec.nameAt:rec.nameAt+uint32(rec.nameLen)]) == string(name)
+		return string(p.names[rec.nameAt:][:rec.nameLen]) == string(name)
 	})
 	if n == 0 {
 		return nil
@@ -83,13 +84,16 @@ func (g *generation) at(n uint32) (*page, *record) {
 
 // add makes a record for name, which has none.
 func (g *generation) add(hash uint32, name []byte) *record {
-	if len(g.pages) == 0 || len(g.pages[len(g.pages)-1].records) == pageSize {
+	if n := len(g.pages); n == 0 || len(g.pages[n-1].records) == pageSize {
+		if n > 0 { // its names grew with room to spare
+			g.pages[n-1].names = bytes.Clone(g.pages[n-1].names)
+		}
 		g.pages = append(g.pages, page{records: make([]record, 0, pageSize)})
 	}
 	last := len(g.pages) - 1
 	p := &g.pages[last]
 	n := len(p.records)
-	p.records = append(p.records, record{nameAt: uint32(len(p.names)), nameLen: uint8(len(name))})
+	p.records = append(p.records, record{nameAt: uint16(len(p.names)), nameLen: uint8(len(name))})
 	p.names = append(p.names, name...)
 	g.index.Add(hash, uint32(last*pageSize+n+1))
 	return &p.records[n]

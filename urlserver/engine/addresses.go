@@ -21,18 +21,18 @@ const (
 
 // address is what is known of the address of a bound host.
 type address struct {
-	until      time.Duration // the address counts as current until then
-	checkUntil time.Duration // the host waits for the answer, until then at the latest; 0: it does not wait
-	fresh      bool          // a look-up has just confirmed it: the next turn may use it, however short its TTL
-	lookingUp  bool          // it is being looked up again
-	gone       bool          // the name does not exist any more
+	until     time.Duration // the address counts as current until then
+	fresh     bool          // a look-up has just confirmed it: the next turn may use it, however short its TTL
+	lookingUp bool          // it is being looked up again
+	gone      bool          // the name does not exist any more
 }
 
 // addresses has the addresses of hosts, by the slots' host numbers.
 type addresses struct {
-	byHost dense.Array[address]
-	checks []addressCheck        // by time; some hosts no longer wait
-	moved  map[uint32]netip.Addr // the new addresses of hosts on their way to another group
+	byHost   dense.Array[address]
+	checking map[uint32]time.Duration // hosts that wait for the answer, and until when at the latest
+	checks   []addressCheck           // the same by time; some hosts no longer wait
+	moved    map[uint32]netip.Addr    // the new addresses of hosts on their way to another group
 }
 
 // addressCheck is a host that waits for the answer to a look-up.
@@ -75,8 +75,10 @@ func (e *Engine) checkAddress(host uint32, a *address) (away bool) {
 	if addr, err, ok := e.opt.Cached(name); ok {
 		return e.learnAddress(host, a, addr, err)
 	}
-	a.lookingUp, a.checkUntil = true, e.now+checkMost
-	e.dns.addresses.checks = append(e.dns.addresses.checks, addressCheck{host, a.checkUntil})
+	a.lookingUp = true
+	until := e.now + checkMost
+	e.dns.addresses.checking[host] = until
+	e.dns.addresses.checks = append(e.dns.addresses.checks, addressCheck{host, until})
 	e.slots.Host(host).SetAddressPending(e.now, true)
 	e.lookUp(string(name))
 	return true
@@ -127,7 +129,7 @@ func (e *Engine) addressChecked(host uint32, addr netip.Addr, err error) (ok boo
 	a := e.dns.addresses.of(host)
 	under := a.lookingUp
 	a.lookingUp = false
-	e.endCheck(host, a)
+	e.endCheck(host)
 	if _, bound := e.slots.Host(host).GroupID(); !under || !bound {
 		return false
 	}
@@ -136,10 +138,13 @@ func (e *Engine) addressChecked(host uint32, addr netip.Addr, err error) (ok boo
 	return true
 }
 
+// isChecking reports whether a host waits for its address.
+func (e *Engine) isChecking(host uint32) bool { return e.dns.addresses.checking[host] != 0 }
+
 // endCheck ends a host's wait for its address.
-func (e *Engine) endCheck(host uint32, a *address) {
-	if a.checkUntil > 0 {
-		a.checkUntil = 0
+func (e *Engine) endCheck(host uint32) {
+	if e.isChecking(host) {
+		delete(e.dns.addresses.checking, host)
 		e.slots.Host(host).SetAddressPending(e.now, false)
 	}
 }
@@ -154,8 +159,8 @@ func (e *Engine) endSlowChecks(due *waiter) {
 			return
 		}
 		*all = (*all)[1:]
-		if a := e.dns.addresses.of(first.host); a.checkUntil == first.until {
-			e.endCheck(first.host, a)
+		if e.dns.addresses.checking[first.host] == first.until {
+			e.endCheck(first.host)
 		}
 	}
 }

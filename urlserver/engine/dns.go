@@ -44,7 +44,7 @@ type dns struct {
 func newDNS() dns {
 	return dns{
 		lookups: map[string]struct{}{}, failing: map[uint32]*failing{},
-		addresses: addresses{moved: map[uint32]netip.Addr{}},
+		addresses: addresses{checking: map[uint32]time.Duration{}, moved: map[uint32]netip.Addr{}},
 	}
 }
 

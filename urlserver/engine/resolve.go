@@ -36,7 +36,7 @@ func (e *Engine) isKnownAt(host uint32) bool {
 	}
 	_, moves := e.dns.addresses.moved[host]
 	a := e.dns.addresses.of(host)
-	return !moves && !a.gone && a.checkUntil == 0 && e.now < a.until
+	return !moves && !a.gone && !e.isChecking(host) && e.now < a.until
 }
 
 func (e *Engine) lookUp(name string) {
