@@ -53,14 +53,14 @@ type robotsFetch struct {
 	quick   bool // its request is open and not slow
 }
 
-// origin is what the engine knows of an origin's robots.txt.
+// origin is what the engine knows of an origin's robots.txt: 64 bytes.
 type origin struct {
 	robots.Entry
 	cachedRules
+	agent    uint32 // the robotsFetches.agent that it was read for
+	failures int32  // fetches in a row without an answer
 	unused   bool   // no document was judged by the entry yet
 	fromNote bool   // the entry was read from a note: it counts only while it is in force
-	failures int    // fetches in a row without an answer
-	agent    uint32 // the robotsFetches.agent that it was read for
 }
 
 // entry returns what is known of an origin, for the user agent in force.

@@ -41,7 +41,7 @@ type verdict struct {
 // cachedRules is an origin's entry in the rules cache.
 type cachedRules struct {
 	older, newer uint32
-	size         int // 0: it has no rules there
+	size         uint32 // 0: it has no rules there
 }
 
 func newRulesCache() rulesCache {
@@ -55,7 +55,7 @@ func (r *robotsFetches) cacheRules(id uint32) {
 	if size == 0 {
 		return
 	}
-	r.origins.At(id).size = size
+	r.origins.At(id).size = uint32(size)
 	r.cache.bytes += size
 	r.linkNewest(id)
 }
@@ -98,7 +98,7 @@ func (r *robotsFetches) unlink(id uint32) {
 func (r *robotsFetches) uncacheRules(id uint32) {
 	if o := r.origins.At(id); o.size > 0 {
 		r.unlink(id)
-		r.cache.bytes -= o.size
+		r.cache.bytes -= int(o.size)
 		o.size = 0
 	}
 }

@@ -65,7 +65,7 @@ func (e *Engine) dispatchTo(t hostslots.Selection, id uint32) {
 		return
 	}
 	entry := e.robots.entry(t.Origin)
-	retried := entry.Unreachable() && entry.failures < e.cfg.Spider.MaxAttempts && !faulty(faultOnce)
+	retried := entry.Unreachable() && int(entry.failures) < e.cfg.Spider.MaxAttempts && !faulty(faultOnce)
 	switch {
 	case faulty(faultUnasked):
 	case retried && entry.Fresh(e.now):
