@@ -2,8 +2,6 @@ package redis
 
 import (
 	"context"
-	"crypto/sha1"
-	"encoding/hex"
 	"reflect"
 	"testing"
 
@@ -65,11 +63,7 @@ check('keys of crawls that are not there', kept, 0)
 return { wrong, {}, 0, {}, 0 }
 `
 
-func auditScript() *script {
-	text := shared.link(auditText)
-	sum := sha1.Sum([]byte(text))
-	return &script{text: text, sha: hex.EncodeToString(sum[:])}
-}
+func auditScript() *script { return newScript(func() string { return auditText }) }
 
 // checkCounts compares what is counted of crawls with the documents.
 func checkCounts(t *testing.T, s *Store) {

@@ -35,19 +35,22 @@ func (b *between) DoMulti(ctx context.Context, commands ...rueidis.Completed) []
 // after has something done once when a script has run for a store.
 func after(t *testing.T, s *Store, script *script, then func(answers []rueidis.RedisResult)) {
 	t.Helper()
-	stepIn(t, s, &between{sha: script.sha, then: then}, script)
+	_, sha := script.load()
+	stepIn(t, s, &between{sha: sha, then: then}, script)
 }
 
 // before has something done once when a script is about to run for a store.
 func before(t *testing.T, s *Store, script *script, first func()) {
 	t.Helper()
-	stepIn(t, s, &between{sha: script.sha, first: first}, script)
+	_, sha := script.load()
+	stepIn(t, s, &between{sha: sha, first: first}, script)
 }
 
 func stepIn(t *testing.T, s *Store, b *between, script *script) {
 	t.Helper()
 	c := reach(t, s)
-	if err := c.Do(t.Context(), c.B().ScriptLoad().Script(script.text).Build()).Error(); err != nil {
+	text, _ := script.load()
+	if err := c.Do(t.Context(), c.B().ScriptLoad().Script(text).Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
 	s.mu.Lock()

@@ -1,8 +1,6 @@
 package redis
 
 import (
-	"crypto/sha1"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"strings"
@@ -93,14 +91,14 @@ func TestOldQueuesHaveBudgets(t *testing.T) {
 	for i := range 3 {
 		putURLs(t, s, "", fmt.Sprintf("http://b%d.example/", i))
 	}
-	forget := &script{text: shared.link(`
+	forget := newScript(func() string {
+		return `
 for _, id in ipairs(call('HVALS', base .. ':names')) do
   local q = queue(id)
   if string.find(q.k, 'a.example', 1, true) then q.s = nil touch(q) end
 end
-return done({})`)}
-	sum := sha1.Sum([]byte(forget.text))
-	forget.sha = hex.EncodeToString(sum[:])
+return done({})`
+	})
 	if _, err := s.everywhere(t.Context(), forget); err != nil {
 		t.Fatal(err)
 	}

@@ -4,13 +4,15 @@ import (
 	"crypto/sha1"
 	"embed"
 	"encoding/hex"
+	"sync"
 )
 
 //go:embed scripts/*.lua
 var files embed.FS
 
-// script is one operation, as Redis runs it and as it names it.
-type script struct{ text, sha string }
+// script is one operation. load returns it as Redis runs it and as Redis names it. It is put together at
+// the first call: most daemons use none.
+type script struct{ load func() (text, sha string) }
 
 // All operations. Each file says what it takes and answers.
 var (
@@ -70,12 +72,22 @@ var (
 )
 
 // shared is what scripts share.
-var shared = parse(file("core") + file("crawls") + file("documents") + file("shapes"))
+var shared = sync.OnceValue(func() *sharedCode {
+	return parse(file("core") + file("crawls") + file("documents") + file("shapes"))
+})
 
 func read(name string) *script {
-	text := shared.link("return (function()\n" + file(name) + "end)()\n") // a Lua function may have 200 locals
-	sum := sha1.Sum([]byte(text))                                         // Redis' name of the script
-	return &script{text: text, sha: hex.EncodeToString(sum[:])}
+	return newScript(func() string {
+		return "return (function()\n" + file(name) + "end)()\n" // a Lua function may have 200 locals
+	})
+}
+
+func newScript(code func() string) *script {
+	return &script{sync.OnceValues(func() (text, sha string) {
+		text = shared().link(code())
+		sum := sha1.Sum([]byte(text))
+		return text, hex.EncodeToString(sum[:])
+	})}
 }
 
 func file(name string) string {

@@ -21,7 +21,8 @@ func TestScriptsLoad(t *testing.T) {
 		if name == "core" || name == "crawls" || name == "documents" || name == "shapes" {
 			continue
 		}
-		if err := c.Do(t.Context(), c.B().ScriptLoad().Script(read(name).text).Build()).Error(); err != nil {
+		text, _ := read(name).load()
+		if err := c.Do(t.Context(), c.B().ScriptLoad().Script(text).Build()).Error(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -59,15 +59,17 @@ func (s *Store) run(ctx context.Context, ops []op) []answer {
 	}
 	commands, header := make([]rueidis.Completed, len(ops)), s.header()
 	for i, o := range ops {
-		commands[i] = c.B().Evalsha().Sha1(o.script.sha).Numkeys(1).Key(s.bases[o.shard]).Arg(
+		_, sha := o.script.load()
+		commands[i] = c.B().Evalsha().Sha1(sha).Numkeys(1).Key(s.bases[o.shard]).Arg(
 			header...).Arg(o.args...).Build()
 	}
 	for i, result := range c.DoMulti(ctx, commands...) {
 		answers[i] = answerOf(result)
 		if isNoScript(answers[i].err) {
 			o := ops[i]
+			text, _ := o.script.load()
 			answers[i] = answerOf(c.Do(ctx,
-				c.B().Eval().Script(o.script.text).Numkeys(1).Key(s.bases[o.shard]).Arg(header...).Arg(
+				c.B().Eval().Script(text).Numkeys(1).Key(s.bases[o.shard]).Arg(header...).Arg(
 					o.args...).Build()))
 		}
 		answers[i].shard = ops[i].shard
