@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"urlserver/docindex/internal/embedded"
 	"urlserver/docindex/internal/queuesched"
@@ -298,4 +299,9 @@ func (s *Store) AsVersion6(rows bool) error {
 func (s *Store) NameLengths() (lengths []int, err error) {
 	err = s.db.each(docRow, func(key, _ []byte) error { lengths = append(lengths, len(key)); return nil })
 	return lengths, err
+}
+
+// CreateManifest creates a file as Pebble creates its manifest.
+func CreateManifest(path string) (vfs.File, error) {
+	return (&space{FS: vfs.Default}).Create(path, forManifest)
 }

@@ -76,10 +76,11 @@ func (s *space) free() (uint64, error) {
 	return usage.AvailBytes, err
 }
 
-// The categories that Pebble gives to files of flushes and compactions.
+// The categories that Pebble gives to files of flushes and compactions, and to its manifest.
 const (
 	forFlush      vfs.DiskWriteCategory = "pebble-memtable-flush"
 	forCompaction vfs.DiskWriteCategory = "pebble-compaction"
+	forManifest   vfs.DiskWriteCategory = "pebble-manifest"
 )
 
 // failed notes that a flush or a compaction failed.
@@ -115,7 +116,14 @@ func (s *space) Create(name string, category vfs.DiskWriteCategory) (vfs.File, e
 		case <-time.After(time.Second):
 		}
 	}
-	return s.FS.Create(name, category)
+	f, err := s.FS.Create(name, category)
+	if err != nil {
+		return nil, err
+	}
+	if category == forManifest {
+		return &manifestFile{File: f}, nil
+	}
+	return f, nil
 }
 
 // ReuseForWrite is [vfs.FS.ReuseForWrite]. The log that the store begins as it is closed is a new
