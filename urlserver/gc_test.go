@@ -11,17 +11,21 @@ func TestGCPercent(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		inUse uint64
+		plain uint64
 		tuner gcTuner
 		want  int
 	}{
 		{name: "next to nothing", inUse: 1, tuner: inMemory, want: 300},
 		{name: "little", inUse: 64 << 20, tuner: inMemory, want: 18},
 		{name: "next to nothing, on disk", inUse: 1, tuner: onDisk, want: 150},
-		{name: "little, on disk", inUse: 64 << 20, tuner: onDisk, want: 25},
+		{name: "little, on disk", inUse: 64 << 20, plain: 64 << 20, tuner: onDisk, want: 25},
 		{name: "much", inUse: 160 << 20, tuner: inMemory, want: 10},
 		{name: "very much", inUse: 64 << 30, tuner: inMemory, want: 10},
+		{name: "very much without pointers", inUse: 64 << 30, plain: 60 << 30, tuner: inMemory, want: 10},
+		{name: "much with pointers, on disk", inUse: 400 << 20, tuner: onDisk, want: 25},
+		{name: "much without pointers, on disk", inUse: 400 << 20, plain: 364 << 20, tuner: onDisk, want: 13},
 	} {
-		if got := c.tuner.percentOf(c.inUse); got != c.want {
+		if got := c.tuner.percentOf(c.inUse, c.plain); got != c.want {
 			t.Errorf("%s: %d %%; want %d", c.name, got, c.want)
 		}
 	}
