@@ -120,7 +120,10 @@ func (s *space) Create(name string, category vfs.DiskWriteCategory) (vfs.File, e
 	if err != nil {
 		return nil, err
 	}
-	if category == forManifest {
+	switch category {
+	case forFlush, forCompaction:
+		return &tableWriter{File: f}, nil
+	case forManifest:
 		return &manifestFile{File: f}, nil
 	}
 	return f, nil
