@@ -25,7 +25,9 @@ type knownNames struct {
 	chunks [][]nameBucket
 	level  uint
 	split  int
-	most   int // buckets
+	most   int         // buckets
+	ahead  []knownName // see next
+	read   uint64      // see readNext
 }
 
 // nameBucket is two neighbouring lines of the processor's cache.
@@ -102,6 +104,19 @@ func (k *knownNames) at(n knownName, second bool) int {
 // otherEnd returns the end of the number of a name's second bucket. It is its own inverse: if n.end is of
 // the second bucket, otherEnd is of the first.
 func (n knownName) otherEnd() uint64 { return n.end ^ (n.mark>>14&(leastBuckets-1) | 1) }
+
+// next says that look is called with a name soon.
+func (k *knownNames) next(of *name) { k.ahead = append(k.ahead, knownOf(of)) }
+
+// readNext reads where look begins with the names that next was called with, so that the processor has it in
+// its cache by then. It reads for several names at a time, where look waits for each.
+func (k *knownNames) readNext() {
+	for _, n := range k.ahead {
+		first, second := k.both(n)
+		k.read += first.marks[0] + first.bits + second.marks[0] + second.bits
+	}
+	k.ahead = k.ahead[:0]
+}
 
 func (k *knownNames) both(n knownName) (first, second *nameBucket) {
 	return k.bucket(k.at(n, false)), k.bucket(k.at(n, true))

@@ -31,12 +31,20 @@ func (x *documents) prefetch(p *docindex.Puts, from, to int) (err error) {
 		if len(put.Unique) == 0 {
 			a = x.lookup(&put, host)
 		}
-		t.prefetched = append(t.prefetched, a)
-		switch n := uint32(i - from); {
+		switch {
 		case a.queue != 0:
-			x.willRead(n, &put)
+			a.name = x.namer.nameOf(x.queues.at(a.queue).no, docindex.IdentityOf(&put), put.URL)
+			x.known.next(&a.name)
 		case len(put.Unique) == 0:
-			t.cold = append(t.cold, n)
+			t.cold = append(t.cold, uint32(i-from))
+		}
+		t.prefetched = append(t.prefetched, a)
+	}
+	x.known.readNext()
+	for i := range t.prefetched {
+		if t.prefetched[i].queue != 0 {
+			put, _ := p.At(from + i)
+			x.willRead(uint32(i), &put)
 		}
 	}
 	if err = x.loadCold(p, from); err != nil {
@@ -94,6 +102,7 @@ func (x *documents) loadCold(p *docindex.Puts, from int) (err error) {
 			return err
 		}
 		if a.queue != 0 {
+			a.name = x.namer.nameOf(x.queues.at(a.queue).no, docindex.IdentityOf(&put), put.URL)
 			x.willRead(i, &put)
 		}
 	}
@@ -114,10 +123,9 @@ func (x *documents) loadFound(
 	return err
 }
 
-// willRead names a URL whose queue is known, and orders its row to be read if that is needed.
+// willRead orders the row of a URL whose name is known to be read if that is needed.
 func (x *documents) willRead(i uint32, p *docindex.Put) {
 	a := &x.txn.prefetched[i]
-	a.name = x.namer.nameOf(x.queues.at(a.queue).no, docindex.IdentityOf(p), p.URL)
 	plain := x.isPlain(a.queue, p)
 	if !plain && x.transits.of(&a.name) != 0 {
 		return // its record is in memory
