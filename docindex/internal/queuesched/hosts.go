@@ -305,7 +305,8 @@ func (h *host) outElsewhere(consumer Consumer) bool {
 }
 
 // CountOut counts a URL that was handed out, which counts as so many pages of its domain's budget.
-// name is its host; it is used only if the queue's key is not the host, and may be empty.
+// name is its host; it is used only if the queue's key is not the host, and may be empty. The caller
+// refreshes the queue then, by EndTurn or EndServing.
 func (d *Scheduler) CountOut(id uint32, name []byte, consumer Consumer, pages uint32, now int64) {
 	q := d.queues.At(id)
 	q.out[consumer.queueSide()]++
@@ -335,7 +336,7 @@ func (d *Scheduler) CountOut(id uint32, name []byte, consumer Consumer, pages ui
 		d.took(no, h, consumer)
 		if h.out[consumer]++; h.out[consumer] == 1 || consumer == FrontierConsumer &&
 			(h.gap > 0 || h.backoff > 0 || h.overridden || d.hosts.rules != nil) {
-			d.refreshHost(no, now)
+			d.refreshOthers(no, id, now)
 		}
 	}
 }
@@ -389,8 +390,13 @@ func (d *Scheduler) hostOf(q *queue, name []byte) uint32 {
 }
 
 // refreshHost refreshes all queues of a host.
-func (d *Scheduler) refreshHost(id uint32, now int64) {
+func (d *Scheduler) refreshHost(id uint32, now int64) { d.refreshOthers(id, 0, now) }
+
+// refreshOthers refreshes all queues of a host but one.
+func (d *Scheduler) refreshOthers(id, but uint32, now int64) {
 	for q := d.hosts.at(id).queues; q != 0; q = d.queues.At(q).hostNext {
-		d.Refresh(q, now)
+		if q != but {
+			d.Refresh(q, now)
+		}
 	}
 }

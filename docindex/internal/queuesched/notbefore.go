@@ -110,7 +110,9 @@ func (d *Scheduler) notBefore(q *queue, consumer Consumer, now int64, placing bo
 		not(after(q.served[SlotConsumer], d.chosenDelay(q)), QueueDelayed)
 	}
 	if byHost {
-		not(d.hosts.gapNotBefore(h, consumer.queueSide()), d.hosts.gapReason(h, consumer))
+		if gap := d.hosts.gapNotBefore(h, consumer.queueSide()); gap > at {
+			at, reason = gap, d.hosts.gapReason(h, consumer)
+		}
 	}
 	not(after(q.served[FrontierConsumer], d.delayOf(q)), QueueDelayed)
 	not(q.skipUntil, PassedOver)
