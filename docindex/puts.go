@@ -118,7 +118,7 @@ func (p *Puts) Add(put Put) error {
 		return err
 	}
 	put.URL = u.Text()
-	if !protocol.ValidURL(put.URL) {
+	if len(put.URL) > protocol.MaxURL { // its bytes are those of a line
 		return fmt.Errorf("url %.100q: it has %d bytes, %w; %d are taken", put.URL, len(put.URL),
 			ErrTooLong, protocol.MaxURL)
 	}

@@ -16,6 +16,9 @@ var badPorts = []uint16{
 // IsBadPort reports whether the Fetch standard blocks requests to port, because its server is not a
 // web server and may misread a request as its own protocol.
 func IsBadPort(port uint16) bool {
+	if port == 80 || port == 443 {
+		return false // nearly all URLs
+	}
 	_, bad := slices.BinarySearch(badPorts, port)
 	return bad
 }

@@ -74,7 +74,7 @@ func parse(text []byte, ports []int) (weburl.URL, error) {
 	url, err := weburl.Parse(text)
 	switch {
 	case err != nil:
-	case !protocol.ValidURL(url.Text()):
+	case len(url.Text()) > protocol.MaxURL: // its bytes are those of a line
 		err = errTooLong
 	case weburl.IsBadPort(url.Port()) && !slices.Contains(ports, int(url.Port())):
 		err = fmt.Errorf("the Fetch standard blocks port %d: see resolver.allow_ports", url.Port())
