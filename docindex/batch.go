@@ -175,8 +175,9 @@ func (o *Outcome) IsOf(url []byte) bool {
 // Outcomes holds outcomes in one growing buffer, as [Batch] holds candidates. The zero value is
 // ready. It is not safe for concurrent use.
 type Outcomes struct {
-	buf  []byte
-	ends []ending
+	buf         []byte
+	ends        []ending
+	hasLocation bool
 }
 
 type ending struct {
@@ -200,7 +201,7 @@ type ending struct {
 const noTime = -1 << 63
 
 // Reset empties o and keeps its memory. What At returned before is no longer valid.
-func (o *Outcomes) Reset() { o.buf, o.ends = o.buf[:0], o.ends[:0] }
+func (o *Outcomes) Reset() { o.buf, o.ends, o.hasLocation = o.buf[:0], o.ends[:0], false }
 
 // Add appends a copy of an outcome. Times before 1678 or after 2262 are not represented.
 func (o *Outcomes) Add(out Outcome) {
@@ -226,6 +227,7 @@ func (o *Outcomes) Add(out Outcome) {
 	o.buf = append(append(append(append(o.buf, out.DocID...), out.URL...), out.Metadata...), out.Crawl...)
 	o.buf = append(o.buf, out.Location...)
 	o.ends = append(o.ends, e)
+	o.hasLocation = o.hasLocation || e.toLen > 0
 }
 
 // Append appends copies of all outcomes of from.
@@ -236,7 +238,11 @@ func (o *Outcomes) Append(from *Outcomes) {
 		e.place.at += at
 		o.ends = append(o.ends, e)
 	}
+	o.hasLocation = o.hasLocation || from.hasLocation
 }
+
+// HasLocation reports whether an outcome has Location.
+func (o *Outcomes) HasLocation() bool { return o.hasLocation }
 
 // Len returns the number of outcomes.
 func (o *Outcomes) Len() int { return len(o.ends) }

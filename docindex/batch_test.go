@@ -80,9 +80,13 @@ func TestOutcomes(t *testing.T) {
 		DocID: []byte("1"), URL: []byte("http://a.example/"), Kind: docindex.Timeout,
 		Status: 503, Attempts: 3, At: at.UTC(), NoStatus: true, Change: docindex.Unchanged,
 		Pause: time.Second, Gap: 2 * time.Second, Again: 7, Metadata: []byte(`{"k":["v"]}`),
+		Location: []byte("http://b.example/"),
 	}
 	var o docindex.Outcomes
 	o.Add(docindex.Outcome{})
+	if o.HasLocation() {
+		t.Error("an empty outcome has a location")
+	}
 	in := want
 	in.At = at
 	o.Add(in)
@@ -102,8 +106,11 @@ func TestOutcomes(t *testing.T) {
 			t.Errorf("outcome %d of those that were appended is %v; want %v", i, got, want)
 		}
 	}
-	if o.Reset(); o.Len() != 0 {
-		t.Errorf("%d outcomes after Reset", o.Len())
+	if !o.HasLocation() || !all.HasLocation() {
+		t.Error("the location of an outcome is not known, or not after Append")
+	}
+	if o.Reset(); o.Len() != 0 || o.HasLocation() {
+		t.Errorf("%d outcomes after Reset, or a location", o.Len())
 	}
 }
 

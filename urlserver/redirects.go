@@ -12,7 +12,7 @@ import (
 // then reports the outcomes: a document that is done is not sent again, so nobody would tell its
 // target once more. After an error all is repeated, which does no harm.
 func (d *Daemon) outcomesWithTargets(ctx context.Context, o *docindex.Outcomes) error {
-	if d.parts.Store != nil {
+	if d.parts.Store != nil && o.HasLocation() {
 		if err := d.putTargets(ctx, o); err != nil {
 			return fmt.Errorf("targets of redirects: %w", err)
 		}
