@@ -107,7 +107,7 @@ func (e *Engine) cancelArrived(d *prepared) bool {
 		e.Out.Returns.Add(docindex.Outcome{DocID: d.id, URL: d.url.Text()})
 	default:
 		a.of.ended++
-		e.outcome(docindex.Outcome{DocID: d.id, URL: d.url.Text(), Kind: a.kind,
+		e.outcome(&docindex.Outcome{DocID: d.id, URL: d.url.Text(), Kind: a.kind,
 			Crawl: e.intake.batch.Batch.At(int(d.at)).Crawl})
 		delete(e.spiders.returned, string(d.id))
 	}

@@ -40,11 +40,11 @@ func (e *Engine) docURL(d *hostslots.Doc) []byte {
 
 // end ends a document with an outcome. status may be protocol.NoStatus.
 func (e *Engine) end(doc uint32, kind docindex.Kind, status int) {
-	e.endWith(doc, kind, status, docindex.Outcome{})
+	e.endWith(doc, kind, status, &docindex.Outcome{})
 }
 
 // endWith is end for a document with an outcome that also has what was said of the last fetch.
-func (e *Engine) endWith(doc uint32, kind docindex.Kind, status int, o docindex.Outcome) {
+func (e *Engine) endWith(doc uint32, kind docindex.Kind, status int, o *docindex.Outcome) {
 	d := e.slots.Doc(doc)
 	o.DocID, o.URL, o.Crawl, o.Attempts = d.ID, e.docURL(&d), []byte(d.Crawl), d.Attempts
 	o.Kind, o.Status, o.NoStatus = kind, max(status, 0), status == protocol.NoStatus
@@ -55,7 +55,7 @@ func (e *Engine) endWith(doc uint32, kind docindex.Kind, status int, o docindex.
 	if kind == withoutOutcome {
 		e.endTrace(doc, "forgotten", 0, false)
 	} else {
-		e.countOutcome(d.Host, &o)
+		e.countOutcome(d.Host, o)
 		e.outcome(o)
 		e.endTrace(doc, kind.String(), status, true)
 	}
@@ -150,7 +150,7 @@ func (e *Engine) returnQueued(budget *int) {
 	}
 }
 
-func (e *Engine) outcome(o docindex.Outcome) {
+func (e *Engine) outcome(o *docindex.Outcome) {
 	o.At = e.wall
 	e.stats.Outcomes[o.Kind]++
 	e.stats.Classes[docindex.ClassOf(o.Kind, o.Status)]++
@@ -158,11 +158,11 @@ func (e *Engine) outcome(o docindex.Outcome) {
 	case faulty(faultUnreported) && n%50 == 0:
 		return
 	case faulty(faultAgain) && n%50 == 0:
-		e.Out.Outcomes.Add(o)
+		e.Out.Outcomes.Add(*o)
 	case faulty(faultKind) && o.Kind == docindex.Done:
 		o.Kind = docindex.Timeout
 	}
-	e.Out.Outcomes.Add(o)
+	e.Out.Outcomes.Add(*o)
 	if !e.opt.Exact {
 		e.outcomes.quarantine.add(o.DocID, e.now)
 	}

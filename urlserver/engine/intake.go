@@ -93,7 +93,7 @@ func (e *Engine) Answered(p *Prepared) {
 			e.duplicate(c.DocID, c.URL)
 			continue
 		}
-		e.outcome(docindex.Outcome{DocID: c.DocID, URL: c.URL, Crawl: c.Crawl, Kind: c.Kind})
+		e.outcome(&docindex.Outcome{DocID: c.DocID, URL: c.URL, Crawl: c.Crawl, Kind: c.Kind})
 		delete(e.spiders.returned, string(c.DocID))
 		e.intake.newDocs++
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"net/netip"
 	"time"
 
 	"urlserver/docindex"
@@ -55,13 +56,14 @@ func (e *Engine) dispatchTo(t hostslots.Selection, id uint32) {
 	if !e.isAddressCurrent(t) || !e.isBound(t.Host) {
 		return
 	}
-	if e.opt.Own != nil && e.opt.Own(e.slots.Host(t.Host).Addr()) {
+	addr := e.slots.Host(t.Host).Addr()
+	if e.opt.Own != nil && e.opt.Own(addr) {
 		e.slots.DequeueSelected(e.now, t)
 		e.end(t.Doc, docindex.DNS, 0)
 		return
 	}
 	if !e.cfg.Robots.Enabled {
-		e.sendTo(id, t)
+		e.sendTo(id, t, addr)
 		return
 	}
 	entry := e.robots.entry(t.Origin)
@@ -88,7 +90,7 @@ func (e *Engine) dispatchTo(t hostslots.Selection, id uint32) {
 			return
 		}
 	}
-	e.sendTo(id, t)
+	e.sendTo(id, t, addr)
 }
 
 // target returns the path and query of a serialised URL.
@@ -97,7 +99,7 @@ func target(url []byte) []byte {
 	return url[scheme+bytes.IndexByte(url[scheme:], '/'):]
 }
 
-func (e *Engine) sendTo(id uint32, t hostslots.Selection) {
+func (e *Engine) sendTo(id uint32, t hostslots.Selection, addr netip.Addr) {
 	sp := e.spiders.byID[id]
 	trans := e.slots.Send(e.now, t, id)
 	e.desync(t)
@@ -107,7 +109,6 @@ func (e *Engine) sendTo(id uint32, t hostslots.Selection) {
 		e.Out.Dirty = append(e.Out.Dirty, id)
 		sp.stamped = e.now
 	}
-	addr := e.slots.Host(t.Host).Addr()
 	if faulty(faultAddress) {
 		if now, err, ok := e.opt.Cached(e.slots.Host(t.Host).Name()); ok && err == nil {
 			addr = now

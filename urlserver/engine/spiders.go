@@ -247,7 +247,7 @@ func (e *Engine) done(sp *spider, trans hostslots.TransID, sent time.Duration, s
 	}
 	e.stats.Bytes += uint64(s.Bytes)
 	e.stats.FetchTook += o.Took
-	e.endWith(doc, docindex.Done, status, o)
+	e.endWith(doc, docindex.Done, status, &o)
 }
 
 // markWritten counts now as the last request to the group of a document whose line may have been
