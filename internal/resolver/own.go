@@ -16,12 +16,38 @@ const ownCheck = 5 * time.Second
 type own struct {
 	read  func() ([]net.Addr, error)
 	due   atomic.Bool // ownCheck has passed since they were read
-	addrs atomic.Pointer[map[netip.Addr]struct{}]
+	addrs atomic.Pointer[addressSet]
+}
+
+// addressSet is a set of addresses. It finds most addresses that are not in it by their last byte
+// alone.
+type addressSet struct {
+	all       map[netip.Addr]struct{}
+	lastBytes [256 / 64]uint64 // a bit for the last byte of each
+}
+
+func newAddressSet(addrs []netip.Addr) *addressSet {
+	s := &addressSet{all: make(map[netip.Addr]struct{}, len(addrs))}
+	for _, addr := range addrs {
+		s.all[addr] = struct{}{}
+		last := addr.As16()[15]
+		s.lastBytes[last/64] |= 1 << (last % 64)
+	}
+	return s
+}
+
+func (s *addressSet) has(addr netip.Addr) bool {
+	last := addr.As16()[15]
+	if s.lastBytes[last/64]>>(last%64)&1 == 0 {
+		return false
+	}
+	_, ok := s.all[addr]
+	return ok
 }
 
 func newOwn(read func() ([]net.Addr, error)) *own {
 	o := &own{read: read}
-	o.addrs.Store(&map[netip.Addr]struct{}{})
+	o.addrs.Store(newAddressSet(nil))
 	o.readAgain()
 	return o
 }
@@ -32,8 +58,7 @@ func (o *own) has(addr netip.Addr) bool {
 	if o.isDue() {
 		go o.readAgain()
 	}
-	_, ok := (*o.addrs.Load())[addr]
-	return ok
+	return o.addrs.Load().has(addr)
 }
 
 // refresh reads the addresses again if they are due. It may block.
@@ -52,13 +77,13 @@ func (o *own) readAgain() {
 	if err != nil {
 		return
 	}
-	addrs := make(map[netip.Addr]struct{}, len(list))
+	var addrs []netip.Addr
 	for _, a := range list {
 		if n, ok := a.(*net.IPNet); ok {
 			if addr, ok := netip.AddrFromSlice(n.IP); ok {
-				addrs[addr.Unmap()] = struct{}{}
+				addrs = append(addrs, addr.Unmap())
 			}
 		}
 	}
-	o.addrs.Store(&addrs)
+	o.addrs.Store(newAddressSet(addrs))
 }

@@ -93,6 +93,9 @@ func TestOwnIsReadAgain(t *testing.T) {
 		want := func(isNine, isEight bool) {
 			t.Helper()
 			synctest.Wait()
+			if o.has(netip.MustParseAddr("7.7.7.9")) || o.has(netip.MustParseAddr("2600::9")) {
+				t.Errorf("after %v: has an address with the last byte of another", time.Since(start))
+			}
 			if o.has(nine) != isNine || o.has(eight) != isEight {
 				t.Errorf("after %v: 9.9.9.9 %t, 8.8.8.8 %t; want %t, %t", time.Since(start), !isNine,
 					!isEight, isNine, isEight)
