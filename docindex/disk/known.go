@@ -26,6 +26,7 @@ type knownNames struct {
 	level  uint
 	split  int
 	most   int         // buckets
+	taken  int         // places
 	ahead  []knownName // see next
 	read   uint64      // see readNext
 }
@@ -42,6 +43,7 @@ const (
 	bucketBytes  = 128
 	bucketMarks  = 15
 	bucketBits   = 16 // of a bucket's number are not in the mark
+	fullFrom     = 31 // in so many of 32 places; beyond, names are not moved
 	leastBuckets = 1 << bucketBits
 	chunkBuckets = 1 << 13 // 1 MiB. A bucket takes memory when it is used first.
 	maxBuckets   = 1 << 29
@@ -175,13 +177,18 @@ func (k *knownNames) add(of *name) {
 	if k.buckets() < k.most {
 		k.splitNext()
 	}
-	if k.addFree(n) || k.makeRoom(n) && k.addFree(n) {
+	if k.addFree(n) || k.mayHaveRoom() && k.makeRoom(n) && k.addFree(n) {
 		return
 	}
 	b, i := k.at(n, false), int(n.mark>>32%bucketMarks)
 	k.forget(b, i)
 	k.bucket(b).set(i, n.mark, false)
+	k.taken++
 }
+
+// mayHaveRoom reports whether makeRoom is worth a try. It reads up to 30 buckets, and where nearly all places
+// are taken it finds nothing in them.
+func (k *knownNames) mayHaveRoom() bool { return k.taken*32 < k.buckets()*bucketMarks*fullFrom }
 
 // makeRoom moves a mark from a bucket of a name to the mark's other bucket, if one has room there (Pagh and
 // Rodler, Cuckoo Hashing, 2001).
@@ -214,6 +221,7 @@ func (k *knownNames) addFree(n knownName) bool {
 	default:
 		second.set(j, n.mark, true)
 	}
+	k.taken++
 	return true
 }
 
@@ -232,6 +240,7 @@ func (k *knownNames) forget(bucket, i int) {
 	n := k.held(bucket, i)
 	k.bucket(k.at(n, false)).bits |= forgottenBit(n.mark)
 	k.bucket(bucket).marks[i] = 0
+	k.taken--
 }
 
 // forgottenBit returns the bit of a mark in nameBucket.bits. It depends on none of the mark's bits
@@ -246,9 +255,11 @@ func (k *knownNames) remove(of *name) {
 	first, second := k.both(n)
 	if at := first.place(n.mark, false); at >= 0 {
 		first.marks[at] = 0
+		k.taken--
 	}
 	if at := second.place(n.mark, true); at >= 0 {
 		second.marks[at] = 0
+		k.taken--
 	}
 }
 

@@ -241,6 +241,52 @@ func TestKnownNamesNeverWrong(t *testing.T) {
 	if hits < 500_000 || news < 500_000 {
 		t.Errorf("%d names were known, and %d new; want more", hits, news)
 	}
+	if taken := takenPlaces(k); k.taken != taken {
+		t.Errorf("%d places are taken; the table counts %d", taken, k.taken)
+	}
+}
+
+func takenPlaces(k *knownNames) (n int) {
+	for i := range k.buckets() {
+		free, _ := k.bucket(i).free()
+		n += bucketMarks - free
+	}
+	return n
+}
+
+// TestKnownNamesFull: a table that may not grow has nearly all its places taken, by the last names.
+func TestKnownNamesFull(t *testing.T) {
+	k := newKnownNames()
+	places := k.buckets() * bucketMarks
+	for i := range uint64(3 * places) {
+		k.add(madeName(uint32(i%1000), i))
+	}
+	if taken := takenPlaces(k); taken < places*99/100 || k.taken != taken {
+		t.Errorf("of %d places %d are taken; the table counts %d", places, taken, k.taken)
+	}
+	last := 0
+	for i := uint64(2 * places); i < uint64(3*places); i++ {
+		if has, _ := k.look(madeName(uint32(i%1000), i)); has {
+			last++
+		}
+	}
+	if last < places/2 {
+		t.Errorf("of the last %d names %d are known", places, last)
+	}
+}
+
+// BenchmarkKnownNamesFull is the time to add a name to a table of 64 MiB that may not grow.
+func BenchmarkKnownNamesFull(b *testing.B) {
+	k := newKnownNames()
+	k.allow(56 << 20)
+	n := uint64(0)
+	for ; n < 10_000_000; n++ {
+		k.add(madeName(uint32(n%1000), n))
+	}
+	for b.Loop() {
+		k.add(madeName(uint32(n%1000), n))
+		n++
+	}
 }
 
 // TestNamesGiveWay: names take what queues leave of the memory, and give it back when queues need it.
