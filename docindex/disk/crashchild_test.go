@@ -33,14 +33,13 @@ func crashURL(client int, n int64) (url, host []byte) {
 
 // runCrashChild works on a store until it is killed.
 func runCrashChild(path string) {
-	round, _ := strconv.Atoi(os.Getenv(crashesVar))
-	disk.Columns(round%2 == 0)
 	s, err := disk.Open(disk.Config{Path: path, Memory: memoryOfTests()})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "child:", err)
 		os.Exit(1)
 	}
 	s.Hurry()
+	round, _ := strconv.Atoi(os.Getenv(crashesVar))
 	var all sync.WaitGroup
 	for c := range crashClients {
 		all.Go(func() {

@@ -305,6 +305,3 @@ func (s *Store) NameLengths() (lengths []int, err error) {
 func CreateManifest(path string) (vfs.File, error) {
 	return (&space{FS: vfs.Default}).Create(path, forManifest)
 }
-
-// Columns sets whether new tables have blocks of columns. No store is open. In bubbles they need them.
-func Columns(is bool) { columns = is }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
-	"testing"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -48,7 +47,6 @@ func options(space *space, memory int64, log *logger, compactions *compactions) 
 	compactions.space = space
 	o.Experimental.CompactionScheduler = compactions
 	o.Experimental.SpanPolicyFunc = endOfTable
-	o.Experimental.EnableColumnarBlocks = func() bool { return columns }
 	// A queue's cursor is behind its deleted rows, so no iterator passes over them again. Neither
 	// these tombstones alone nor reads are a reason to compact.
 	o.Experimental.TombstoneDenseCompactionThreshold = -1
@@ -62,11 +60,6 @@ func options(space *space, memory int64, log *logger, compactions *compactions) 
 	}
 	return o
 }
-
-// columns says whether new tables have blocks of columns. Blocks of rows take less CPU to write and to merge,
-// and less of the disk. But their writer keeps channels for the next table, and one that was made in a bubble
-// of testing/synctest cannot be used outside.
-var columns = testing.Testing()
 
 // tableEnds are keys at which each flush and compaction ends a table. New queues write most of their
 // rows in the order of their numbers. So the tables that two flushes make of these have no key range in
