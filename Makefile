@@ -72,7 +72,7 @@ tikv: ## the same for reservation/tikv, a module of its own (wants etcd-server, 
 generate: ## the code made of api/*/*.proto (needs protobuf-compiler)
 	@sh scripts/generate
 
-bench: ## the numbers, in a table, each beside its target (about 7 minutes)
+bench: ## the numbers, in a table, each beside its target (about 10 minutes)
 	go run ./internal/bench
 
 versus: ## the work of a frontier alone, for the daemon and for queues of other crawlers, and a broad crawl with Scrapy (N=20000 URLs; wants PyPI, redis-server)

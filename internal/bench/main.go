@@ -48,6 +48,7 @@ func measurements() []measurement {
 		{name: "waiting", take: takeWaiting},
 		{name: "daemons", take: takeDaemons},
 		{name: "puts", take: takePuts},
+		{name: "frontier", take: takeFrontier},
 		{name: "scale", take: takeScale, apart: true},
 	}
 }

@@ -33,6 +33,8 @@ func newPlayer(role string) (player, error) {
 		return &service{}, nil
 	case "puts":
 		return &putServer{}, nil
+	case "frontier":
+		return &frontierServer{}, nil
 	case "broker":
 		return &broker{}, nil
 	}
