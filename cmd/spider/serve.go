@@ -127,7 +127,7 @@ func serve(ctx context.Context, set settings, stderr io.Writer) (err error) {
 	cfg := set.spider
 	out := clihelp.NewLogWriter(stderr)
 	cfg.Log = logger(out).Level(level)
-	out.Start(cfg.Log)
+	out.Start()
 	defer func() { err = out.Close(err) }()
 	if cfg.TLS, err = set.tls.load(); err != nil {
 		return err

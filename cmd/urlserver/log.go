@@ -32,7 +32,7 @@ func (s *levelSwitch) set(name string) {
 func newLogger(w io.Writer, cfg configs.Log, secrets []string, more ...io.Writer) (zerolog.Logger,
 	*levelSwitch) {
 	if cfg.Format == configs.FormatPretty || cfg.Format == configs.FormatAuto && clihelp.IsTerminal(w) {
-		w = zerolog.ConsoleWriter{Out: w, NoColor: !clihelp.IsTerminal(w), TimeFormat: "2006-01-02 15:04:05"}
+		w = zerolog.ConsoleWriter{Out: w, NoColor: !clihelp.IsTerminal(w), TimeFormat: clihelp.TimeFormat}
 	}
 	level := &levelSwitch{}
 	level.set(cfg.Level)

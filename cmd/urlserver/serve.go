@@ -98,7 +98,7 @@ func serve(ctx context.Context, begin launch, hups <-chan os.Signal, errs io.Wri
 	recent := httpapi.NewWarnings(cfg.Secrets()...)
 	out := clihelp.NewLogWriter(errs)
 	log, level := newLogger(out, cfg.Log, cfg.Secrets(), recent)
-	out.Start(log)
+	out.Start()
 	defer func() { err = out.Close(err) }()
 	begin.warn(log)
 	s := server{

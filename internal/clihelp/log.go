@@ -13,39 +13,53 @@ import (
 )
 
 const (
-	maxWaiting = 4 << 20         // bytes of log lines that wait to be written
-	lastWait   = 3 * time.Second // time for those when the program ends
+	maxWaiting = 4 << 20               // bytes of log lines that wait to be written
+	patience   = 50 * time.Millisecond // how long Write waits for its line to be written
+	lastWait   = 3 * time.Second       // time for the lines that wait when the program ends
 )
 
-// LogWriter is an [io.Writer] for lines of a log. Write never waits for the reader of the log, such as a
-// terminal after Ctrl-S: lines wait, and those for which there is no room are dropped and counted. Any
-// goroutine may call Write.
+// LogWriter is an [io.Writer] for lines of a log. A program goes on while the reader of its log hangs, such as a
+// terminal after Ctrl-S: lines wait then, and those for which there is no room are dropped and counted. While
+// the reader does not hang, Write returns when the line is written, so a program that panics after it has
+// logged a line does not lose the line. Any goroutine may call Write.
 type LogWriter struct {
 	out  io.Writer
 	more chan struct{} // holds one when there may be something to do
 	done chan struct{} // closed when run has ended
 
-	mu      sync.Mutex // guards all below; held for memory work only
-	waiting []byte     // whole lines
-	dropped int        // lines since that was logged last
+	mu      sync.Mutex    // guards all below; held for memory work only
+	waiting []byte        // whole lines
+	written chan struct{} // closed when they are written
+	dropped int           // lines that the log does not count yet
+	hangs   bool          // Write does not wait
 	closed  bool
 }
 
 // NewLogWriter returns a writer to out. Lines wait until Start.
 func NewLogWriter(out io.Writer) *LogWriter {
-	return &LogWriter{out: out, more: make(chan struct{}, 1), done: make(chan struct{})}
+	return &LogWriter{out: out, more: make(chan struct{}, 1), done: make(chan struct{}),
+		written: make(chan struct{}), hangs: true}
 }
 
 // Write takes one line.
 func (w *LogWriter) Write(line []byte) (int, error) {
 	w.mu.Lock()
+	written, waits := w.written, !w.hangs
 	if n := len(w.waiting); n > 0 && n+len(line) > maxWaiting {
 		w.dropped++
+		waits = false
 	} else {
 		w.waiting = append(w.waiting, line...)
 	}
 	w.mu.Unlock()
 	w.wake()
+	if waits {
+		select {
+		case <-written:
+		case <-time.After(patience):
+			w.setHangs(true)
+		}
+	}
 	return len(line), nil
 }
 
@@ -56,25 +70,40 @@ func (w *LogWriter) wake() {
 	}
 }
 
-// Start begins to write. When lines were dropped, log says how many as soon as the reader is back. The caller
-// calls Close.
-func (w *LogWriter) Start(log zerolog.Logger) { go w.run(log) }
+func (w *LogWriter) setHangs(is bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.hangs = is
+}
 
-func (w *LogWriter) run(log zerolog.Logger) {
+// Start begins to write. When lines were dropped, the log says how many as soon as the reader is back. The caller
+// calls Close.
+func (w *LogWriter) Start() {
+	w.setHangs(false)
+	go w.run()
+}
+
+func (w *LogWriter) run() {
 	defer close(w.done)
-	for fails := false; ; {
-		text, dropped, closed := w.take(!fails)
-		if dropped > 0 { // before any later line
-			log.Warn().Int("lines", dropped).Msg("log lines were dropped: the log could not be written")
-		}
+	defer w.setHangs(true)
+	for out := (lineWriter{out: w.out}); ; {
+		text, written, dropped, closed := w.take()
 		for line := range bytes.Lines(text) {
-			_, err := w.out.Write(line)
-			if fails = err != nil; fails {
-				w.drop()
+			if out.Write(line); out.failed {
+				w.drop(1)
 			}
 		}
+		if dropped > 0 && !out.failed {
+			own := out.logger()
+			own.Warn().Int("lines", dropped).Msg("log lines were dropped: the log could not be written")
+			if !out.failed {
+				w.drop(-dropped)
+			}
+		}
+		close(written)
+		w.setHangs(false)
 		switch {
-		case len(text) > 0 || dropped > 0: // there may be more
+		case len(text) > 0: // there may be more
 		case closed:
 			return
 		default:
@@ -83,23 +112,51 @@ func (w *LogWriter) run(log zerolog.Logger) {
 	}
 }
 
-// take returns the lines that wait and, if count is set, how many were dropped after them.
-func (w *LogWriter) take(count bool) (text []byte, dropped int, closed bool) {
+// take returns the lines that wait, the channel to close when they are written, and how many lines were dropped.
+func (w *LogWriter) take() (text []byte, written chan struct{}, dropped int, closed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	text, w.waiting = w.waiting, nil
-	if count {
-		dropped, w.dropped = w.dropped, 0
-	}
-	return text, dropped, w.closed
+	text, written = w.waiting, w.written
+	w.waiting, w.written = nil, make(chan struct{})
+	return text, written, w.dropped, w.closed
 }
 
-// drop counts a line that could not be written.
-func (w *LogWriter) drop() {
+// drop counts n lines that were not written.
+func (w *LogWriter) drop(n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.dropped++
+	w.dropped += n
 }
+
+// lineWriter writes lines, each at the beginning of a line of the output.
+type lineWriter struct {
+	out    io.Writer
+	piece  bool // the last line of the output is the beginning of one that could not be written
+	failed bool // the last line could not be written
+}
+
+// Write sets failed instead of returning an error: zerolog would print that, to the same output.
+func (w *lineWriter) Write(line []byte) (int, error) {
+	text := line
+	if w.piece {
+		text = append([]byte{'\n'}, line...)
+	}
+	n, err := w.out.Write(text)
+	w.failed = err != nil
+	w.piece = w.failed && (w.piece || n > 0)
+	return len(line), nil
+}
+
+// logger returns a logger for a line about the log itself.
+func (w *lineWriter) logger() zerolog.Logger {
+	if !IsTerminal(w.out) {
+		return zerolog.New(w).With().Timestamp().Logger()
+	}
+	return zerolog.New(zerolog.ConsoleWriter{Out: w, TimeFormat: TimeFormat}).With().Timestamp().Logger()
+}
+
+// TimeFormat is the format of times in a log on a terminal.
+const TimeFormat = "2006-01-02 15:04:05"
 
 // Close waits until all lines are written, for lastWait at most. It returns err. If lines are left, PrintError
 // does not print that error, for which it would wait for the same reader.
@@ -123,10 +180,19 @@ type unread struct{ error }
 
 func (e unread) Unwrap() error { return e.error }
 
-// PrintError prints the error that ends a program.
+// PrintError prints the error that ends a program. It waits for the reader no longer than lastWait.
 func PrintError(errs io.Writer, program string, err error) {
-	if _, is := errors.AsType[unread](err); !is {
+	if _, is := errors.AsType[unread](err); is {
+		return
+	}
+	printed := make(chan struct{})
+	go func() {
+		defer close(printed)
 		fmt.Fprintf(errs, "%s: %s\n", program, Harmless(err.Error()))
+	}()
+	select {
+	case <-printed:
+	case <-time.After(lastWait):
 	}
 }
 

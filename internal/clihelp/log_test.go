@@ -26,9 +26,8 @@ type logged struct {
 // start returns a started writer to out, and a logger over it.
 func start(out io.Writer) (*LogWriter, zerolog.Logger) {
 	w := NewLogWriter(out)
-	log := zerolog.New(w)
-	w.Start(log)
-	return w, log
+	w.Start()
+	return w, zerolog.New(w)
 }
 
 // TestLogWriterPipe: nobody reads a pipe while several goroutines log more than it holds. They do not wait.
@@ -126,43 +125,84 @@ func TestLogWriterCloses(t *testing.T) {
 	}
 }
 
-// failing is an output that fails while it is full.
+// failing is an output with room for some bytes.
 type failing struct {
-	full  bool
+	room  int
 	tries int
 	text  strings.Builder
 }
 
 func (f *failing) Write(line []byte) (int, error) {
 	f.tries++
-	if f.full {
-		return 0, errors.New("no space")
+	n, _ := f.text.Write(line[:min(f.room, len(line))])
+	f.room -= n
+	if n < len(line) {
+		return n, errors.New("no space")
 	}
-	return f.text.Write(line)
+	return n, nil
 }
 
-// TestLogWriterFails: lines that cannot be written are counted, once, and tried once.
+// TestLogWriterFails: lines that cannot be written are counted, once, and tried once. A line of which a piece
+// was written spoils no other line. The count is not lost when it cannot be written either.
 func TestLogWriterFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		out := &failing{full: true}
+		out := &failing{room: 3}
 		w, log := start(out)
 		for i := range 10 {
 			log.Info().Int("n", i).Msg("lost")
-			synctest.Wait()
 		}
 		if out.tries != 10 {
 			t.Errorf("ten lines were written %d times", out.tries)
 		}
-		out.full = false
+		back := `{"level":"info","message":"back"}` + "\n"
+		out.room = 1 + len(back)
+		log.Info().Msg("back")
+		out.room = 1 << 20
 		log.Info().Msg("back")
 		if err := w.Close(nil); err != nil {
 			t.Error(err)
 		}
-		want := `{"level":"info","message":"back"}` + "\n" +
-			`{"level":"warn","lines":10,"message":"log lines were dropped: the log could not be written"}` + "\n"
+		want := `{"l` + "\n" + back + back + `{"level":"warn","lines":10,"time":"` + time.Now().Format(time.RFC3339) +
+			`","message":"log lines were dropped: the log could not be written"}` + "\n"
 		if got := out.text.String(); got != want {
 			t.Errorf("the log is\n%s\nwant\n%s", got, want)
 		}
+	})
+}
+
+// TestLogWriterWaits: Write returns when its line is written. It waits for a reader that hangs once.
+func TestLogWriterWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := &hanging{open: make(chan struct{})}
+		w, log := start(out)
+		for _, want := range []time.Duration{patience, 0} {
+			begin := time.Now()
+			log.Info().Msg("a line")
+			if took := time.Since(begin); took != want {
+				t.Errorf("a reader that hangs held up a line for %v; want %v", took, want)
+			}
+		}
+		close(out.open)
+		synctest.Wait()
+		for n := 3; n < 10; n++ {
+			log.Info().Msg("a line")
+			if got := strings.Count(out.text.String(), "a line\"}\n"); got != n {
+				t.Fatalf("%d lines are written after Write of %d", got, n)
+			}
+		}
+		w.Close(nil)
+	})
+}
+
+// TestPrintErrorWaitsNotForEver: nobody reads the output.
+func TestPrintErrorWaitsNotForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out, begin := &hanging{open: make(chan struct{})}, time.Now()
+		PrintError(out, "program", errors.New("no such file"))
+		if took := time.Since(begin); took != lastWait {
+			t.Errorf("PrintError took %v; want %v", took, lastWait)
+		}
+		close(out.open)
 	})
 }
 

@@ -63,8 +63,8 @@ func Main(stores Stores) int {
 		debug.SetGCPercent(gcPercent)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	err := Run(ctx, stores, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	stop() // so that another signal ends the process at once
 	if err != nil {
 		clihelp.PrintError(os.Stderr, "hostreservation", err)
 	}

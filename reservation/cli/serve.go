@@ -51,7 +51,7 @@ func serveCommand(stores Stores) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := clihelp.NewLogWriter(cmd.ErrOrStderr())
 			log := zerolog.New(out).With().Timestamp().Logger()
-			out.Start(log)
+			out.Start()
 			return out.Close(serve(cmd.Context(), set, log))
 		},
 	}
