@@ -17,8 +17,6 @@ const (
 	tick     = 250 * time.Millisecond // mean time from one write of the key to the next
 	glance   = 10 * time.Millisecond  // from one reading of the key to the next, while a service joins
 	stands   = 8 * tick               // a service takes over a clock that has stood still for so long
-	settles  = time.Minute            // after an error, late is not lowered for so long
-	rounding = 2 * time.Millisecond   // two times in ms are each rounded down
 
 	// A clock that follows another one counts as behind it by this much, or more; see late.
 	behind = tick
@@ -41,17 +39,14 @@ type clock struct {
 	joined chan struct{} // closed when the time is known
 	stop   func()        // ends run and waits for it
 
-	// For run.
-	seen   time.Time // when the last reading began
-	found  int64     // the key's time then, or the later one that this clock has written since
-	before time.Time // when the last reading before that time began; zero: there was none
-	calm   time.Time // when the last call failed, or this clock joined
-
 	// For join.
 	began  time.Time     // when the first reading began; zero: there was none
-	since  time.Time     // when the key was first seen to have its time
+	seen   time.Time     // when the last reading began
+	found  int64         // the key's time then
+	since  time.Time     // when the key was first seen to have that time
 	stood  time.Duration // for so long it has been seen to keep that time
 	writes bool          // the key could be written meanwhile
+	before time.Time     // when the last reading before that time began; zero: there was none
 
 	mu   sync.Mutex    // guards all below
 	ms   int64         // the time
@@ -119,13 +114,6 @@ func (c *clock) follow(ms int64, lags time.Duration) {
 	c.ms, c.at, c.lags = ms, time.Now(), max(c.lags, lags, behind)
 }
 
-// lower lowers lags to what is proven, but not below behind.
-func (c *clock) lower(proven time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.lags = min(c.lags, max(proven, behind))
-}
-
 // run joins the common clock, and then keeps it, until ctx ends. Its pauses are random, so that it does not
 // read the key always as long after another service has written it: then it would stay behind by that time.
 func (c *clock) run(ctx context.Context) {
@@ -136,10 +124,9 @@ func (c *clock) run(ctx context.Context) {
 			c.mu.Lock()
 			c.err = err
 			c.mu.Unlock()
-			c.calm = time.Now()
 		}
 		if done && !known {
-			step, known, c.calm = c.keep, true, time.Now()
+			step, known = c.keep, true
 			close(c.joined)
 		}
 		pause := glance
@@ -193,7 +180,7 @@ func (c *clock) join(ctx context.Context) (bool, error) {
 	switch {
 	case raw == nil || c.writes && c.stood >= stands:
 		c.set(max(c.wall(), at+time.Since(c.since).Milliseconds()))
-		ok, err = c.put(ctx, raw, c.now())
+		ok, err = c.put(ctx, raw)
 	case !c.writes && c.stood >= stands/2:
 		c.writes, err = c.kv.CompareAndSwap(ctx, clockKey, raw, raw)
 	}
@@ -206,54 +193,24 @@ func (c *clock) join(ctx context.Context) (bool, error) {
 // keep advances the key if this clock is ahead of it, else sets this clock by the key. The time in the key
 // may be two ticks old.
 func (c *clock) keep(ctx context.Context) (bool, error) {
-	start := time.Now()
 	at, raw, err := c.read(ctx)
 	if err != nil {
 		return false, err
 	}
 	ahead := at - c.now()
-	if ahead > 0 {
-		lags := time.Duration(0) // as before
-		if ahead > behind.Milliseconds() {
-			lags = 2 * tick
-		}
-		c.follow(at, lags)
+	if ahead <= 0 {
+		return c.put(ctx, raw)
 	}
-	c.learn(start, at)
-	if ahead > 0 {
-		return true, nil
+	lags := time.Duration(0) // as before
+	if ahead > behind.Milliseconds() {
+		lags = 2 * tick
 	}
-	now := c.now()
-	ok, err := c.put(ctx, raw, now)
-	if ok && now > at {
-		c.found, c.before, c.seen = now, start, start
-	}
-	return ok, err
+	c.follow(at, lags)
+	return true, nil
 }
 
-// learn lowers lags if a reading of the key proves a smaller bound. start is when the reading began, and at is
-// the key's time, which this clock has or is ahead of. If at is a new time, another service has written it. That
-// service had read a time that the key did not have yet at c.before. So its clock had the time at c.before
-// or later, and this clock is behind it by what has passed since then, at most.
-//
-// A third service that does not reach etcd may be ahead of both. So nothing is lowered soon after this
-// clock has joined: perhaps it joined in an outage that goes on for the third one. Nothing is lowered soon
-// after a write that failed either: the time in the key may be this clock's own.
-func (c *clock) learn(start time.Time, at int64) {
-	switch {
-	case at > c.found:
-		if !c.before.IsZero() && time.Since(c.calm) >= settles {
-			c.lower(time.Since(c.before) + rounding)
-		}
-		c.found, c.before = at, c.seen
-	case at < c.found: // somebody has set it back
-		c.found, c.before = at, time.Time{}
-	}
-	c.seen = start
-}
-
-func (c *clock) put(ctx context.Context, was []byte, ms int64) (bool, error) {
-	return c.kv.CompareAndSwap(ctx, clockKey, was, strconv.AppendInt(nil, ms, 10))
+func (c *clock) put(ctx context.Context, was []byte) (bool, error) {
+	return c.kv.CompareAndSwap(ctx, clockKey, was, strconv.AppendInt(nil, c.now(), 10))
 }
 
 func (c *clock) read(ctx context.Context) (ms int64, raw []byte, err error) {
