@@ -50,12 +50,21 @@ func (h Host) Origins(yield func(originID uint32)) {
 	}
 }
 
-// Pools calls yield with the spider pool of each queue of the host that has documents to send.
+// Pools calls yield with the spider pool of each queue of the host that has documents to send, and at the end
+// with 0 if there are documents for any spider.
 func (h Host) Pools(yield func(pool uint32)) {
+	plain := false
 	for id := h.record().origins; id != 0; id = h.s.origins.At(id).next {
-		if o := h.s.origins.At(id); o.queue != 0 {
+		switch o := h.s.origins.At(id); {
+		case o.queue == 0:
+		case o.pool == 0:
+			plain = true
+		default:
 			yield(o.pool)
 		}
+	}
+	if plain {
+		yield(0)
 	}
 }
 

@@ -32,13 +32,13 @@ func (s *Slots) Origin(id uint32) Origin { return Origin{s: s, id: id} }
 // Key returns the key of the origin, which must not be changed.
 func (o Origin) Key() []byte { return o.s.originKey(o.id) }
 
-// queues calls yield with the pool queues of the origin, and with the origin itself, which is the
-// queue of its documents for any spider.
+// queues calls yield with the origin itself, which is the queue of its documents for any spider, and
+// with its pool queues.
 func (o Origin) queues(yield func(*origin)) {
-	for id := *o.s.queuesOf(o.id); id != o.id; id = o.s.origins.At(id).next {
+	yield(o.s.origins.At(o.id))
+	for id := o.s.origins.At(o.id).next; id != 0 && o.s.origins.At(id).pool != 0; id = o.s.origins.At(id).next {
 		yield(o.s.origins.At(id))
 	}
-	yield(o.s.origins.At(o.id))
 }
 
 // HostOf returns the number of the host of an origin.

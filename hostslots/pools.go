@@ -60,7 +60,7 @@ func (s *Slots) ensureQueue(originID, poolNo uint32) uint32 {
 	if poolNo == 0 {
 		return originID
 	}
-	for id := *s.queuesOf(originID); id != originID; id = s.origins.At(id).next {
+	for id := s.origins.At(originID).next; id != 0 && s.origins.At(id).pool != 0; id = s.origins.At(id).next {
 		if s.origins.At(id).pool == poolNo {
 			return id
 		}
@@ -92,7 +92,7 @@ func (s *Slots) dropEmptyQueue(id uint32) {
 	s.pools.resume(o)
 	if o.pool != 0 {
 		s.pools.pools[o.pool].queues--
-		s.unlinkOrigin(id)
+		s.unlinkQueue(id)
 		s.removeOrigin(id)
 	}
 }

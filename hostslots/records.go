@@ -35,9 +35,9 @@ func (d *document) setRank(r uint8)   { d.order = d.order&^0x3f | uint64(r) }
 
 // origin is scheme, host and port, which share one robots.txt, with the queue of their documents
 // for any spider: 32 bytes. The documents for one spider pool are in a record of the same type, a
-// pool queue. In the list of a host, the pool queues of an origin come right before it.
+// pool queue. In the list of a host, the pool queues of an origin come right behind it.
 type origin struct {
-	text          arena.Ref // its key; of a pool queue none
+	text          arena.Ref // its key; of a pool queue the number of its origin
 	textLen       uint16
 	robotsPending bool // its documents wait for its robots.txt
 	held          bool // its documents are not sent; see Pool.Hold
@@ -106,7 +106,7 @@ func (h *host) closed() bool {
 // if that is named by a rule or is on a shared network. The record of a shared network is a group
 // without hosts. Its 256 bytes are four cache lines.
 type group struct {
-	// Each document's way reads or changes these, which are two cache lines: 128 bytes.
+	// Each document's way reads or changes these, which are in two cache lines.
 	kind         groupKind
 	full         bool // it has a slot with no room left
 	changed      bool // it is in crawlCounts.changed

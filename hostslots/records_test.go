@@ -30,9 +30,9 @@ func TestHostAndOriginShareText(t *testing.T) {
 		{"http://a.test", "https://a.test", "http://a.test:8080"},
 		{"https://b.test:8443", "https://b.test"}, // the first does not end with the name
 		{"http://c.test.", "http://c.test"},       // nor does this, as the name has no final dot
-		{"http://[::1]", "https://[::1]"},
+		{"http://[::1]", "https://[::1]"},         // nor this, as the name has no brackets
 	} {
-		name := []string{"a.test", "b.test", "c.test", "[::1]"}[n]
+		name := []string{"a.test", "b.test", "c.test", "::1"}[n]
 		for i, key := range keys {
 			o := s.EnsureOrigin([]byte(key), []byte(name))
 			h := s.Host(s.HostOf(o))
@@ -42,10 +42,51 @@ func TestHostAndOriginShareText(t *testing.T) {
 			if again := s.EnsureOrigin([]byte(key), []byte(name+".")); again != o {
 				t.Errorf("%s has the numbers %d and %d", key, o, again)
 			}
-			if shares := s.origins.At(o).text == h.record().text; shares != (i == 0 && (n == 0 || n == 3)) {
+			if shares := s.origins.At(o).text == h.record().text; shares != (i == 0 && n == 0) {
 				t.Errorf("%s has the text of its host: %v", key, shares)
 			}
 		}
+	}
+}
+
+// TestManyOriginsOfAHost: the origins of a host with many ports are in an index, each with its pool queues right
+// behind it. That of a host with one is not.
+func TestManyOriginsOfAHost(t *testing.T) {
+	const ports = 3000
+	s, name := New(benchConfig(16)), []byte("a.test")
+	var ids [ports]uint32
+	key := func(port int) []byte {
+		if port == 0 {
+			return []byte("http://a.test")
+		}
+		return fmt.Appendf(nil, "http://a.test:%d", port)
+	}
+	for port := range ids {
+		ids[port] = s.EnsureOrigin(key(port), name)
+		for pool := range uint32(port % 3) {
+			id := fmt.Appendf(nil, "%d-%d", port, pool)
+			s.Offer(0, Candidate{Origin: ids[port], Pool: pool + 1, ID: id, URL: append(key(port), "/"...)})
+		}
+	}
+	for port, id := range ids {
+		if again := s.EnsureOrigin(key(port), name); again != id {
+			t.Fatalf("port %d has the origins %d and %d", port, id, again)
+		}
+		pools := -1 // queues calls yield with the origin, too
+		s.Origin(id).queues(func(o *origin) {
+			if pools++; o.pool != 0 && uint32(o.text) != id {
+				t.Fatalf("a pool queue of port %d belongs to origin %d", port, o.text)
+			}
+		})
+		if pools != port%3 {
+			t.Fatalf("port %d has %d pool queues; want %d", port, pools, port%3)
+		}
+	}
+	if n := s.otherOrigins.Len(); n != ports {
+		t.Errorf("%d origins are in the index; want %d", n, ports)
+	}
+	if s.EnsureOrigin([]byte("http://b.test"), []byte("b.test")); s.otherOrigins.Len() != ports {
+		t.Error("the only origin of a host is in the index")
 	}
 }
 
@@ -84,7 +125,8 @@ func TestNothingIsLeftOfForgottenHosts(t *testing.T) {
 		s.Tick(now)
 	}
 	for what, n := range map[string]int{
-		"origins": s.origins.Len(), "bytes of text": s.text.Live(), "names": s.hostByName.Len(),
+		"origins": s.origins.Len(), "other origins": s.otherOrigins.Len(),
+		"bytes of text": s.text.Live(), "names": s.hostByName.Len(),
 		"extra gaps": s.pacer.extras.Len(), "suspended queues": s.pools.suspensions.Len(),
 		"hosts with own requests": len(s.dispatch.waiting) + len(s.dispatch.closed),
 	} {

@@ -15,18 +15,19 @@ import (
 // registry holds the records of documents, origins, hosts and groups, their texts, and the indexes
 // to find them by.
 type registry struct {
-	seed       maphash.Seed
-	text       arena.Arena
-	payloads   int // bytes of payloads in text
-	docs       slab.Slab[document]
-	origins    slab.Slab[origin]
-	hosts      slab.Slab[host]
-	groups     slab.Slab[group]
-	docByID    hashindex.Index
-	hostByName hashindex.Index
-	groupByID  map[GroupID]uint32
-	members    links[host] // of groups
-	named      named
+	seed         maphash.Seed
+	text         arena.Arena
+	payloads     int // bytes of payloads in text
+	docs         slab.Slab[document]
+	origins      slab.Slab[origin]
+	hosts        slab.Slab[host]
+	groups       slab.Slab[group]
+	docByID      hashindex.Index
+	hostByName   hashindex.Index
+	otherOrigins hashindex.Index // see findOrigin
+	groupByID    map[GroupID]uint32
+	members      links[host] // of groups
+	named        named
 }
 
 // named is what is known of groups that have a name.
@@ -151,34 +152,29 @@ func (r *registry) removeDoc(n uint32) (crawl uint16) {
 	return t.crawl
 }
 
-// findOrigin returns the origin of a host that has a key; 0: there is none.
+// findOrigin returns the origin of a host that has a key; 0: there is none. A host may have an origin for each
+// port. The first of its list has no entry in otherOrigins if its key is the text of the host, as it mostly is.
 func (r *registry) findOrigin(hostID uint32, key []byte) (id uint32) {
-	id = r.hosts.At(hostID).origins
-	for id != 0 && (r.origins.At(id).pool != 0 || !bytes.Equal(r.originKey(id), key)) {
-		id = r.origins.At(id).next
+	h := r.hosts.At(hostID)
+	if !r.isInIndex(h.origins, h) && bytes.Equal(r.hostText(h), key) {
+		return h.origins
 	}
-	return id
+	return r.otherOrigins.Find(r.hash(key), func(id uint32) bool {
+		return r.origins.At(id).host == hostID && bytes.Equal(r.originKey(id), key)
+	})
+}
+
+// isInIndex reports whether otherOrigins has an origin of a host.
+func (r *registry) isInIndex(id uint32, h *host) bool {
+	return id != h.origins || id != 0 && r.origins.At(id).text != h.text
 }
 
 // originOf returns the origin that a pool queue belongs to. The origin itself may be given, too.
 func (r *registry) originOf(queue uint32) (originID uint32) {
-	for originID = queue; r.origins.At(originID).pool != 0; {
-		originID = r.origins.At(originID).next
+	if o := r.origins.At(queue); o.pool != 0 {
+		return uint32(o.text)
 	}
-	return originID
-}
-
-// queuesOf returns where the list of a host has the first pool queue of an origin or, if there is
-// none, the origin.
-func (r *registry) queuesOf(originID uint32) (at *uint32) {
-	at = &r.hosts.At(r.origins.At(originID).host).origins
-	for id := *at; id != originID; {
-		o := r.origins.At(id)
-		if id = o.next; o.pool == 0 {
-			at = &o.next
-		}
-	}
-	return at
+	return queue
 }
 
 func (r *registry) originKey(id uint32) []byte {
@@ -189,32 +185,44 @@ func (r *registry) originKey(id uint32) []byte {
 // addOrigin adds an origin of a host. If the text of the host is the key it is not stored again.
 func (r *registry) addOrigin(hostID uint32, key []byte) uint32 {
 	h := r.hosts.At(hostID)
+	if first := h.origins; first != 0 && !r.isInIndex(first, h) {
+		r.otherOrigins.Add(r.hash(r.originKey(first)), first)
+	}
 	ref := h.text
 	if !bytes.Equal(r.hostText(h), key) {
 		ref = r.copyText(key)
 	}
 	id := r.origins.New()
 	*r.origins.At(id) = origin{text: ref, textLen: uint16(len(key)), host: hostID, next: h.origins}
-	h.origins = id
+	if h.origins = id; r.isInIndex(id, h) {
+		r.otherOrigins.Add(r.hash(key), id)
+	}
 	return id
 }
 
 // addQueue adds a pool queue to an origin.
 func (r *registry) addQueue(originID, pool uint32) uint32 {
-	o, at := r.origins.At(originID), r.queuesOf(originID)
 	id := r.origins.New()
-	*r.origins.At(id) = origin{host: o.host, robotsPending: o.robotsPending, pool: pool, next: *at}
-	*at = id
+	o := r.origins.At(originID)
+	*r.origins.At(id) = origin{text: arena.Ref(originID), host: o.host, robotsPending: o.robotsPending, pool: pool,
+		next: o.next}
+	o.next = id
 	return id
 }
 
-// removeOrigin forgets an origin or a pool queue that is not linked to its host any more. It returns
-// the one that was linked behind it.
+// removeOrigin forgets an origin or a pool queue of a host that is being forgotten, or a pool queue that is not
+// linked to its host any more. It returns the one that was linked behind it.
 func (r *registry) removeOrigin(id uint32) (next uint32) {
 	o := r.origins.At(id)
 	next = o.next
-	if o.pool == 0 && o.text != r.hosts.At(o.host).text {
-		r.text.Free(o.text, int(o.textLen))
+	if o.pool == 0 {
+		h := r.hosts.At(o.host)
+		if r.isInIndex(id, h) {
+			r.otherOrigins.Remove(r.hash(r.originKey(id)), id)
+		}
+		if o.text != h.text {
+			r.text.Free(o.text, int(o.textLen))
+		}
 	}
 	r.origins.Free(id)
 	return next
@@ -226,14 +234,13 @@ func (r *registry) copyText(b []byte) arena.Ref {
 	return ref
 }
 
-// unlinkOrigin takes a record out of the list of its host.
-func (r *registry) unlinkOrigin(id uint32) {
-	o := r.origins.At(id)
-	at := &r.hosts.At(o.host).origins
+// unlinkQueue takes a pool queue out of the list of its host.
+func (r *registry) unlinkQueue(id uint32) {
+	at := &r.origins.At(r.originOf(id)).next
 	for *at != id {
 		at = &r.origins.At(*at).next
 	}
-	*at = o.next
+	*at = r.origins.At(id).next
 }
 
 func (r *registry) findHost(hash uint32, name []byte) uint32 {

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	maxCached = 2 << 20        // names; about 200 MB
+	maxCached = 2 << 20        // names; about 140 MB
 	maxStale  = 24 * time.Hour // for so long after its end an address may be used while servers fail
 	pageSize  = 256            // records; their names take less than 64 KiB
 )
