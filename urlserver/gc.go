@@ -9,8 +9,8 @@ import (
 
 // gcTuner sets how much garbage may accumulate before a collection: a percentage of the live heap,
 // and at least a number of bytes. Without the latter a small heap would be collected all the time,
-// and each collection scans the stacks of all connections. What has no pointers costs a collection
-// nothing. So of that, beyond cheapFrom, garbage may be another percentage.
+// and each collection scans the stacks of all connections. What has no pointers adds next to
+// nothing to a collection. So of that, beyond cheapFrom, garbage may be another percentage.
 type gcTuner struct{ percent, cheap, least int }
 
 const cheapFrom = 64 << 20 // bytes

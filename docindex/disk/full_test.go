@@ -178,7 +178,7 @@ func random(b []byte, seed uint64) {
 }
 
 // keepFull writes a file that takes the space that is left, also what compactions free, until empty removes
-// it. It leaves some: Pebble ends the process if it cannot write its manifest at the end of a compaction.
+// it. It leaves at least 256 KiB.
 func keepFull(t *testing.T, path string) (empty func()) {
 	f, err := os.Create(path)
 	if err != nil {

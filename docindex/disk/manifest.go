@@ -3,7 +3,8 @@ package disk
 import "github.com/cockroachdb/pebble/v2/vfs"
 
 // manifestFile is a file for Pebble's manifest, which has room on the disk for what comes next: Pebble ends the
-// process if it cannot write that, as where another program has filled the disk.
+// process if it cannot write that, as where another program has filled the disk. A new manifest, which Pebble
+// begins when one has 128 MiB, has no such room before its first write.
 type manifestFile struct {
 	vfs.File
 	written, reserved int64 // bytes

@@ -8,8 +8,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Pebble writes a table in pieces of 4 KiB and more, and a compaction reads it block by block. The system calls
-// took a twentieth of the CPU of puts. So the store writes and reads tables in larger pieces.
+// Pebble writes a table in pieces of 4 KiB and more. Compactions, and iterators that read much of a table, read it
+// block by block. The system calls took a twentieth of the CPU of puts. So the store writes and reads tables in
+// larger pieces.
 const pieceLen = 64 << 10 // bytes
 
 var pieces = sync.Pool{New: func() any { return new([pieceLen]byte) }}
@@ -20,10 +21,14 @@ type tableWriter struct {
 	vfs.File
 	piece *[pieceLen]byte // nil: n is 0
 	n     int             // bytes in piece
+	err   error           // of the first write that failed; the file lacks a piece
 }
 
 // Write is [vfs.File.Write].
 func (w *tableWriter) Write(b []byte) (n int, err error) {
+	if w.err != nil {
+		return 0, w.err
+	}
 	for len(b) > 0 {
 		if w.piece == nil {
 			w.piece = pieces.Get().(*[pieceLen]byte)
@@ -40,18 +45,17 @@ func (w *tableWriter) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// flush writes the piece. After an error it is lost: Pebble gives up a table when a write or a sync of it
-// fails.
-func (w *tableWriter) flush() (err error) {
+// flush writes the piece. After an error all later calls return the error; Close still closes the file.
+func (w *tableWriter) flush() error {
 	if w.piece == nil {
-		return nil
+		return w.err
 	}
 	if w.n > 0 {
-		_, err = w.File.Write(w.piece[:w.n])
+		_, w.err = w.File.Write(w.piece[:w.n])
 	}
 	pieces.Put(w.piece)
 	w.piece, w.n = nil, 0
-	return err
+	return w.err
 }
 
 // Sync is [vfs.File.Sync].

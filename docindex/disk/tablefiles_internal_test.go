@@ -119,6 +119,12 @@ func TestTableWriterFails(t *testing.T) {
 		if err := end(w); !errors.Is(err, broken) {
 			t.Errorf("%s: %v; want %v", name, err, broken)
 		}
+		if _, err := w.Write([]byte("more")); !errors.Is(err, broken) {
+			t.Errorf("Write after a failed %s: %v; want %v", name, err, broken)
+		}
+		if err := w.Sync(); !errors.Is(err, broken) {
+			t.Errorf("Sync after a failed %s: %v; want %v", name, err, broken)
+		}
 	}
 }
 
