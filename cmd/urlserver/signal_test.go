@@ -180,27 +180,25 @@ func TestLogReaderHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer in.Close()
-	cmd := commandChild(t, "urlserver", "serve", settings(t, fmt.Sprintf("log.level = \"debug\"\ndocindex.seeds = [%q]",
-		write(t, "seeds.txt", "http://127.0.0.1/a\n"))))
+	cmd := commandChild(t, "urlserver", "serve", settings(t, "log.level = \"debug\""))
 	cmd.Stderr = out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	out.Close()
-	spiders := ""
-	for lines := bufio.NewScanner(in); spiders == ""; {
+	at := map[string]string{}
+	for lines := bufio.NewScanner(in); at["listening for spiders"] == "" || at["listening for HTTP"] == ""; {
 		var line struct{ Message, Address string }
 		if !lines.Scan() || json.Unmarshal(lines.Bytes(), &line) != nil {
 			t.Fatalf("log line %q, %v", lines.Bytes(), lines.Err())
 		}
-		if line.Message == "listening for spiders" {
-			spiders = line.Address
-		}
+		at[line.Message] = line.Address
 	}
 	for range 500 { // each is logged in 200 bytes or more; a pipe holds 64 KiB
-		dialSpider(t, spiders).conn.Close()
+		dialSpider(t, at["listening for spiders"]).conn.Close()
 	}
-	sp := dialSpider(t, spiders)
+	putOf(t, "http://"+at["listening for HTTP"], `{"url":"http://127.0.0.1/a"}`)
+	sp := dialSpider(t, at["listening for spiders"])
 	sp.done(sp.next()[0])
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
