@@ -197,8 +197,11 @@ func TestLogReaderHangs(t *testing.T) {
 	for range 500 { // each is logged in 200 bytes or more; a pipe holds 64 KiB
 		dialSpider(t, at["listening for spiders"]).conn.Close()
 	}
-	putOf(t, "http://"+at["listening for HTTP"], `{"url":"http://127.0.0.1/a"}`)
 	sp := dialSpider(t, at["listening for spiders"])
+	d := &daemon{t: t, at: "http://" + at["listening for HTTP"]}
+	// Until none of the others can be sent the URL: three that are lost with it would end it.
+	d.shows("/api/status", fmt.Sprintf(`"spiders":[{"addr":%q,"in_flight":0,"sent":0,"done":0}]`, sp.conn.LocalAddr()))
+	putOf(t, d.at, `{"url":"http://127.0.0.1/a"}`)
 	sp.done(sp.next()[0])
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
