@@ -278,8 +278,8 @@ func (e *Engine) bindAnswered(answer *Bind, began time.Duration) {
 		return
 	}
 	addr := boundAddr(answer)
-	held := b.held
-	if b.held = false; held {
+	if b.held {
+		b.held = false
 		h.SetAddressPending(e.now, false)
 	}
 	if e.awaitsEnd(answer, b) {
@@ -307,7 +307,7 @@ func (e *Engine) bindAnswered(answer *Bind, began time.Duration) {
 		place = e.placeIn(host, answer.Group, b.addr)
 	}
 	if !h.Resolving() {
-		if id, in := h.GroupID(); in && (held || addr.IsValid()) && id != place.GroupID(h.Name()) {
+		if id, in := h.GroupID(); in && id != place.GroupID(h.Name()) {
 			b.at = 0 // it was bound to another group meanwhile: it leaves at its next turn
 		}
 		return

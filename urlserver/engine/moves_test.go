@@ -74,16 +74,23 @@ func (s *sharing) reserve() {
 	s.e.LeasesAnswered(c)
 }
 
+// give has the engine take some more documents of the host.
+func (s *sharing) give(documents int) {
+	p := &Prepared{}
+	for range documents {
+		s.docs++
+		p.Batch.Add(fmt.Append(nil, s.from, "-", s.docs), fmt.Appendf(nil, "http://moves.test/%d", s.docs), 0)
+	}
+	p.Prepare()
+	s.e.Answered(p)
+}
+
 // step does what is due, and returns where lines went. They end at once. With gives there is a
 // document at hand.
 func (s *sharing) step(now time.Duration, gives bool) (addrs []netip.Addr) {
 	s.e.Advance(now, start.Add(now))
 	if gives && s.e.slots.Counts().Held == 0 && s.e.intake.batch == nil {
-		s.docs++
-		p := &Prepared{}
-		p.Batch.Add(fmt.Append(nil, s.from, "-", s.docs), fmt.Appendf(nil, "http://moves.test/%d", s.docs), 0)
-		p.Prepare()
-		s.e.Answered(p)
+		s.give(1)
 	}
 	for range 5 {
 		s.e.Step(nil)
@@ -233,6 +240,78 @@ func TestSiteThatOneDaemonFindsOnASharedNetwork(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestBindingEndsWhileADaemonStandsStill: a daemon asks whether a site is still bound to an address,
+// and stands still until it is not. It finds the site on a shared network by now, so it binds it to
+// itself, and asks nothing at the former address.
+func TestBindingEndsWhileADaemonStandsStill(t *testing.T) {
+	was, is := netip.MustParseAddr("192.0.2.2"), netip.MustParseAddr("198.51.100.1")
+	now := second
+	store := memory.New(memory.Config{Now: func() time.Time { return start.Add(now) }})
+	s := newSharing(t, store, was, 0)
+	s.shares()
+	s.give(3)
+	for len(s.step(now, false)) == 0 {
+		now += second / 4
+	}
+	s.addr = is
+	now += lease / 4
+	s.e.Advance(now, start.Add(now))
+	s.e.Step(nil)
+	if addrs := endAll(t, s.e, s.spider); len(addrs) != 1 || addrs[0] != was {
+		t.Fatalf("while the binding holds the daemon asks %v; want %v", addrs, was)
+	}
+	s.e.Step(nil)
+	if c := s.e.Out.Leases; c == nil || len(c.Binds) != 1 || !c.Binds[0].Ask {
+		t.Fatalf("the reservation is asked %+v; want whether the binding holds", c)
+	}
+	now += 2 * bindLeases * lease
+	s.e.Advance(now, start.Add(now))
+	s.reserve()
+	var addrs []netip.Addr
+	for until := now + lease; now < until && len(addrs) == 0; now += second / 4 {
+		addrs = s.step(now, false)
+	}
+	if len(addrs) != 1 || addrs[0] != is {
+		t.Errorf("the site is bound to itself, and the daemon asks it at %v; want %v", addrs, is)
+	}
+}
+
+// TestHostGetsAnAlias: a host that a daemon asks gets an alias, which another host has, too. From the
+// next lease on the daemon asks it only while nobody can lease the other one.
+func TestHostGetsAnAlias(t *testing.T) {
+	now := second
+	store := memory.New(memory.Config{Now: func() time.Time { return start.Add(now) }})
+	s := newSharing(t, store, netip.MustParseAddr("192.0.2.2"), 0)
+	s.give(20)
+	if _, err := store.AddHost(t.Context(), "other.test", time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	lines := 0
+	ask := func(until time.Duration) {
+		for ; now < until; now += second / 4 {
+			if len(s.step(now, false)) == 0 {
+				continue
+			}
+			lines++
+			if r, err := store.TryReserve(t.Context(), "other.test", lease, "another"); err == nil {
+				t.Fatalf("at %v another crawler leases %s as %s while moves.test is asked", now, r.Host, r.Group)
+			}
+		}
+	}
+	for len(s.step(now, false)) == 0 {
+		now += second / 4
+	}
+	if err := store.SetAlias(t.Context(), "shop", []string{"moves.test", "other.test"}); err != nil {
+		t.Fatal(err)
+	}
+	ask(now + lease/2)
+	now += 2 * lease // the daemon stands still, and its lease ends
+	ask(now + lease/2)
+	if lines < 10 {
+		t.Errorf("%d lines after the alias was set; want 10 at least", lines)
 	}
 }
 
