@@ -213,5 +213,5 @@ func logger(w io.Writer) zerolog.Logger {
 	if clihelp.IsTerminal(w) {
 		w = zerolog.ConsoleWriter{Out: w}
 	}
-	return zerolog.New(zerolog.SyncWriter(w)).With().Timestamp().Logger()
+	return zerolog.New(w).With().Timestamp().Logger()
 }

@@ -28,7 +28,7 @@ func (s *levelSwitch) set(name string) {
 }
 
 // newLogger returns a logger that writes to w as the settings say, without secrets, and as JSON to
-// more. The switch changes its level.
+// more. The switch changes its level. All of them may be called by any goroutine.
 func newLogger(w io.Writer, cfg configs.Log, secrets []string, more ...io.Writer) (zerolog.Logger,
 	*levelSwitch) {
 	if cfg.Format == configs.FormatPretty || cfg.Format == configs.FormatAuto && clihelp.IsTerminal(w) {
@@ -36,7 +36,7 @@ func newLogger(w io.Writer, cfg configs.Log, secrets []string, more ...io.Writer
 	}
 	level := &levelSwitch{}
 	level.set(cfg.Level)
-	all := zerolog.MultiLevelWriter(append(more, zerolog.SyncWriter(hiding(w, secrets)))...)
+	all := zerolog.MultiLevelWriter(append(more, hiding(w, secrets))...)
 	return zerolog.New(all).Level(zerolog.TraceLevel).Sample(level).With().Timestamp().Logger(), level
 }
 

@@ -96,7 +96,7 @@ func serve(ctx context.Context, begin launch, hups <-chan os.Signal, errs io.Wri
 	signal.Ignore(syscall.SIGPIPE) // of a log that nobody reads any more
 	urlserver.TuneGC(cfg.DocIndex.Kind == configs.KindDisk)
 	recent := httpapi.NewWarnings(cfg.Secrets()...)
-	out := clihelp.NewLogWriter(errs)
+	out := clihelp.NewLogWriter(errs, recent)
 	log, level := newLogger(out, cfg.Log, cfg.Secrets(), recent)
 	out.Start()
 	defer func() { err = out.Close(err) }()

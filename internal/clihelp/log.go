@@ -15,15 +15,17 @@ import (
 const (
 	maxWaiting = 4 << 20               // bytes of log lines that wait to be written
 	patience   = 50 * time.Millisecond // how long Write waits for its line to be written
+	slowAfter  = 5 * time.Millisecond  // an output is slow while what waited for it takes so long to write
 	lastWait   = 3 * time.Second       // time for the lines that wait when the program ends
 )
 
-// LogWriter is an [io.Writer] for lines of a log. A program goes on while the reader of its log hangs, such as a
-// terminal after Ctrl-S: lines wait then, and those for which there is no room are dropped and counted. While
-// the reader does not hang, Write returns when the line is written, so a program that panics after it has
+// LogWriter is an [io.Writer] for lines of a log. A program goes on while the output of its log is slow or hangs,
+// such as a terminal after Ctrl-S: lines wait then, and those for which there is no room are dropped and counted.
+// While the output is quick, Write returns when the line is written, so a program that panics after it has
 // logged a line does not lose the line. Any goroutine may call Write.
 type LogWriter struct {
 	out  io.Writer
+	also zerolog.LevelWriter
 	more chan struct{} // holds one when there may be something to do
 	done chan struct{} // closed when run has ended
 
@@ -31,20 +33,21 @@ type LogWriter struct {
 	waiting []byte        // whole lines
 	written chan struct{} // closed when they are written
 	dropped int           // lines that the log does not count yet
-	hangs   bool          // Write does not wait
+	slow    bool          // the output; Write does not wait
 	closed  bool
 }
 
-// NewLogWriter returns a writer to out. Lines wait until Start.
-func NewLogWriter(out io.Writer) *LogWriter {
-	return &LogWriter{out: out, more: make(chan struct{}, 1), done: make(chan struct{}),
-		written: make(chan struct{}), hangs: true}
+// NewLogWriter returns a writer to out. Lines wait until Start. The line that counts dropped ones also goes to
+// also, as JSON.
+func NewLogWriter(out io.Writer, also ...io.Writer) *LogWriter {
+	return &LogWriter{out: out, also: zerolog.MultiLevelWriter(also...), more: make(chan struct{}, 1),
+		done: make(chan struct{}), written: make(chan struct{}), slow: true}
 }
 
 // Write takes one line.
 func (w *LogWriter) Write(line []byte) (int, error) {
 	w.mu.Lock()
-	written, waits := w.written, !w.hangs
+	written, waits := w.written, !w.slow
 	if n := len(w.waiting); n > 0 && n+len(line) > maxWaiting {
 		w.dropped++
 		waits = false
@@ -57,7 +60,7 @@ func (w *LogWriter) Write(line []byte) (int, error) {
 		select {
 		case <-written:
 		case <-time.After(patience):
-			w.setHangs(true)
+			w.setSlow(written)
 		}
 	}
 	return len(line), nil
@@ -70,45 +73,50 @@ func (w *LogWriter) wake() {
 	}
 }
 
-func (w *LogWriter) setHangs(is bool) {
+// setSlow notes that the output is slow, unless the lines of written are written meanwhile.
+func (w *LogWriter) setSlow(written <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.hangs = is
+	select {
+	case <-written:
+	default:
+		w.slow = true
+	}
 }
 
 // Start begins to write. When lines were dropped, the log says how many as soon as the reader is back. The caller
 // calls Close.
 func (w *LogWriter) Start() {
-	w.setHangs(false)
+	w.mu.Lock()
+	w.slow = false
+	w.mu.Unlock()
 	go w.run()
 }
 
 func (w *LogWriter) run() {
 	defer close(w.done)
-	defer w.setHangs(true)
+	slow := false
 	for out := (lineWriter{out: w.out}); ; {
 		text, written, dropped, closed := w.take()
+		begin := time.Now()
 		for line := range bytes.Lines(text) {
 			if out.Write(line); out.failed {
 				w.drop(1)
 			}
 		}
-		if dropped > 0 && !out.failed {
-			own := out.logger()
-			own.Warn().Int("lines", dropped).Msg("log lines were dropped: the log could not be written")
-			if !out.failed {
-				w.drop(-dropped)
-			}
+		if dropped > 0 && (closed || !out.failed) {
+			w.count(&out, dropped)
 		}
-		close(written)
-		w.setHangs(false)
-		switch {
-		case len(text) > 0: // there may be more
-		case closed:
+		if len(text) > 0 { // and there may be more
+			slow = time.Since(begin) >= slowAfter
+			w.finish(written, slow)
+			continue
+		}
+		w.finish(written, slow || closed)
+		if closed {
 			return
-		default:
-			<-w.more
 		}
+		<-w.more
 	}
 }
 
@@ -119,6 +127,26 @@ func (w *LogWriter) take() (text []byte, written chan struct{}, dropped int, clo
 	text, written = w.waiting, w.written
 	w.waiting, w.written = nil, make(chan struct{})
 	return text, written, w.dropped, w.closed
+}
+
+// finish tells those who wait that their lines are written.
+func (w *LogWriter) finish(written chan struct{}, slow bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	close(written)
+	w.slow = slow
+}
+
+// count logs how many lines were dropped.
+func (w *LogWriter) count(out *lineWriter, dropped int) {
+	say := func(to io.Writer) {
+		log := zerolog.New(to).With().Timestamp().Logger()
+		log.Warn().Int("lines", dropped).Msg("log lines were dropped: the log could not be written")
+	}
+	if say(out.own()); !out.failed {
+		w.drop(-dropped)
+		say(w.also)
+	}
 }
 
 // drop counts n lines that were not written.
@@ -147,12 +175,12 @@ func (w *lineWriter) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// logger returns a logger for a line about the log itself.
-func (w *lineWriter) logger() zerolog.Logger {
+// own returns a writer of lines about the log itself, in JSON.
+func (w *lineWriter) own() io.Writer {
 	if !IsTerminal(w.out) {
-		return zerolog.New(w).With().Timestamp().Logger()
+		return w
 	}
-	return zerolog.New(zerolog.ConsoleWriter{Out: w, TimeFormat: TimeFormat}).With().Timestamp().Logger()
+	return zerolog.ConsoleWriter{Out: w, TimeFormat: TimeFormat}
 }
 
 // TimeFormat is the format of times in a log on a terminal.

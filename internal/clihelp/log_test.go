@@ -194,6 +194,74 @@ func TestLogWriterWaits(t *testing.T) {
 	})
 }
 
+// slow is an output that takes a while for each line.
+type slow struct {
+	takes time.Duration
+	text  strings.Builder
+}
+
+func (s *slow) Write(line []byte) (int, error) {
+	time.Sleep(s.takes)
+	return s.text.Write(line)
+}
+
+// TestLogWriterSlow: an output that is slow, and does not hang, holds up no goroutine for longer than one that
+// hangs. Each line is written. Once the output is quick again, Write returns when its line is written.
+func TestLogWriterSlow(t *testing.T) {
+	const each = 20
+	for _, takes := range []time.Duration{slowAfter, 20 * time.Millisecond, patience - 1, patience, 4 * patience} {
+		for _, goroutines := range []int{1, 2, 100} {
+			synctest.Test(t, func(t *testing.T) {
+				out := &slow{takes: takes}
+				w, log := start(out)
+				var all sync.WaitGroup
+				for range goroutines {
+					all.Go(func() {
+						begin := time.Now()
+						for range each {
+							log.Info().Msg("a line")
+						}
+						if took := time.Since(begin); took > patience {
+							t.Errorf("%v a line: one of %d goroutines was held up for %v by %d lines", takes,
+								goroutines, took, each)
+						}
+					})
+				}
+				all.Wait()
+				time.Sleep(time.Duration(goroutines*each) * takes)
+				synctest.Wait()
+				out.takes = 0
+				log.Info().Msg("a line")
+				synctest.Wait()
+				log.Info().Msg("a line")
+				if n := strings.Count(out.text.String(), "\n"); n != goroutines*each+2 {
+					t.Errorf("%v a line: %d lines are written; want %d", takes, n, goroutines*each+2)
+				}
+				w.Close(nil)
+			})
+		}
+	}
+}
+
+// TestLogWriterCounts: lines that were dropped are counted at the end even if nothing was logged since the disk
+// has room again. The count goes to the other receiver as well.
+func TestLogWriterCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out, also := &failing{}, &strings.Builder{}
+		w := NewLogWriter(out, also)
+		w.Start()
+		fmt.Fprintln(w, "lost")
+		fmt.Fprintln(w, "lost")
+		out.room = 1 << 20
+		w.Close(nil)
+		want := `{"level":"warn","lines":2,"time":"` + time.Now().Format(time.RFC3339) +
+			`","message":"log lines were dropped: the log could not be written"}` + "\n"
+		if out.text.String() != want || also.String() != want {
+			t.Errorf("the log is %q, the other receiver has %q; want %q for both", out.text.String(), also, want)
+		}
+	})
+}
+
 // TestPrintErrorWaitsNotForEver: nobody reads the output.
 func TestPrintErrorWaitsNotForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
