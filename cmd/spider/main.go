@@ -2,20 +2,17 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"io"
 	"log"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"urlserver/internal/clihelp"
 )
 
 func main() {
 	log.SetOutput(io.Discard) // net/http writes there what hosts do wrong, once a fault
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := clihelp.Interrupted()
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	if err != nil {

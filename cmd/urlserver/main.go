@@ -3,21 +3,14 @@
 package main
 
 import (
-	"context"
 	"os"
-	"os/signal"
 	"syscall"
+
+	"urlserver/internal/clihelp"
 )
 
 func main() {
 	syscall.Umask(0o077) // an index and an export show what somebody is interested in
-	ctx, cancel := context.WithCancel(context.Background())
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		<-signals
-		signal.Stop(signals) // first, so that a second signal ends the process at once
-		cancel()
-	}()
+	ctx, _ := clihelp.Interrupted()
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

@@ -9,9 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
@@ -55,8 +52,6 @@ func Command() *cobra.Command {
 		Short: "Crawl a web on this machine, and show how politely",
 		Long:  long,
 		RunE: func(cmd *cobra.Command, dirs []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
-			defer stop()
 			if !cmd.Flags().Changed("per-sec") && len(dirs) > 0 {
 				perSec = folderPerSec
 			}
@@ -64,7 +59,7 @@ func Command() *cobra.Command {
 			if play {
 				again = crawlAgain
 			}
-			return again(ctx, dirs, perSec, at, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return again(cmd.Context(), dirs, perSec, at, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	cmd.Flags().Float64Var(&perSec, "per-sec", syntheticPerSec,

@@ -8,11 +8,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime/debug"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -62,9 +60,9 @@ func Main(stores Stores) int {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := clihelp.Interrupted()
 	err := Run(ctx, stores, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
-	stop() // so that another signal ends the process at once
+	stop()
 	if err != nil {
 		clihelp.PrintError(os.Stderr, "hostreservation", err)
 	}

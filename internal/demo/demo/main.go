@@ -3,17 +3,18 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 
+	"urlserver/internal/clihelp"
 	"urlserver/internal/demo"
 )
 
 func main() {
 	cmd := demo.Command()
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	if err := cmd.ExecuteContext(context.Background()); err != nil {
+	ctx, _ := clihelp.Interrupted()
+	if err := cmd.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
