@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"sync/atomic"
+	"time"
 )
 
 // ClientFiles names the PEM files of a client's TLS; "" is none.
@@ -42,9 +43,12 @@ func (f ClientFiles) load() (*tls.Config, error) {
 	return cfg, nil
 }
 
+// writing is the time for which a file that has changed may not be whole yet.
+const writing = time.Second
+
 // ClientCertificate returns a function for [tls.Config] that presents the certificate in two PEM files. It reads
 // the files for each handshake, so a certificate may be replaced while the client runs. While the files cannot
-// be used, as when only one of them is replaced yet, it presents the last one that could.
+// be used, as when only one of them is replaced yet, or may not be whole, it presents the last one that could.
 func ClientCertificate(cert, key string) (
 	func(*tls.CertificateRequestInfo) (*tls.Certificate, error), error) {
 	pair, err := tls.LoadX509KeyPair(cert, key)
@@ -54,7 +58,7 @@ func ClientCertificate(cert, key string) (
 	var last atomic.Pointer[tls.Certificate]
 	last.Store(&pair)
 	return func(wanted *tls.CertificateRequestInfo) (*tls.Certificate, error) {
-		if pair, err := tls.LoadX509KeyPair(cert, key); err == nil {
+		if pair, err := tls.LoadX509KeyPair(cert, key); err == nil && unchanged(cert, key) {
 			last.Store(&pair)
 		}
 		pair := last.Load()
@@ -63,4 +67,16 @@ func ClientCertificate(cert, key string) (
 		}
 		return pair, nil
 	}, nil
+}
+
+// unchanged reports whether files have stayed the same for some time: of a chain that is half written the first
+// certificate fits the key.
+func unchanged(files ...string) bool {
+	for _, name := range files {
+		info, err := os.Stat(name)
+		if err != nil || time.Since(info.ModTime()).Abs() < writing {
+			return false
+		}
+	}
+	return true
 }

@@ -14,9 +14,9 @@ const ReloadPeriod = 10 * time.Second
 // sum is a digest of the contents of all files.
 type sum [sha256.Size]byte
 
-// Watch reads the files each period until ctx ends. It calls Reload after they have changed and
+// Watch reads the files each period until ctx ends. It loads them after they have changed and
 // then stayed the same for a period, so that a certificate and its key that are replaced one after
-// the other are loaded together. reloaded receives the result of each Reload. Watch compares
+// the other are loaded together. reloaded receives the result of each load. Watch compares
 // contents rather than dates, which also works with symbolic links and on shared file systems.
 func (s *ServerTLS) Watch(ctx context.Context, period time.Duration, reloaded func(error)) {
 	ticker := time.NewTicker(period)
@@ -30,7 +30,7 @@ func (s *ServerTLS) Watch(ctx context.Context, period time.Duration, reloaded fu
 		}
 		now := s.files.sum()
 		if now == before && now != *s.tried.Load() {
-			reloaded(s.Reload())
+			reloaded(s.reload(now))
 		}
 		before = now
 	}

@@ -33,10 +33,16 @@ func LoadServerTLS(files ServerFiles) (*ServerTLS, error) {
 
 // Reload reads the files again. Later handshakes use the new contents and resume no older session.
 // After an error the former contents stay in use.
-func (s *ServerTLS) Reload() error {
-	now := s.files.sum()
-	s.tried.Store(&now)
+func (s *ServerTLS) Reload() error { return s.reload(s.files.sum()) }
+
+// reload reads the files, whose contents were now.
+func (s *ServerTLS) reload(now sum) error {
 	conf, err := s.files.load()
+	if s.files.sum() != now { // a chain that is half written fits the key, too
+		return fmt.Errorf("%scert %s, %[1]skey %[3]s: changed while they were read", s.files.Setting, s.files.Cert,
+			s.files.Private)
+	}
+	s.tried.Store(&now)
 	if err != nil {
 		return err
 	}
