@@ -301,7 +301,9 @@ func (s *Store) NameLengths() (lengths []int, err error) {
 	return lengths, err
 }
 
-// CreateManifest creates a file as Pebble creates its manifest.
+// CreateManifest creates a file as Pebble creates its manifest while a store is open.
 func CreateManifest(path string) (vfs.File, error) {
-	return (&space{FS: vfs.Default}).Create(path, forManifest)
+	s := &space{FS: vfs.Default}
+	s.opened.Store(true)
+	return s.Create(path, forManifest)
 }
