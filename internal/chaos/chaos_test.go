@@ -31,6 +31,7 @@ const (
 	spidersEach  = 2
 	restTime     = 5 * time.Minute // longest time after the trouble for fetching the rest
 	lookInterval = 250 * time.Millisecond
+	longestPage  = 300 * time.Millisecond // that a web server takes
 )
 
 // rig is the daemons, the spiders, and all servers that they use.
@@ -42,7 +43,8 @@ type rig struct {
 
 	// A request that a daemon sends just before its lease ends stays open for the time of the
 	// request; nothing can end it. So a page takes less time than the penalty, and the penalty is
-	// not shorter than the gap.
+	// not shorter than the gap. If the answer to that request has Retry-After, the daemon can tell
+	// no other one of it. So the penalty is as long as such a request and its Retry-After.
 	lease, penalty, janitor, takes time.Duration
 	site, address, cap             limits
 	settle                         time.Duration // from a store's failure until groups can be reserved
@@ -99,8 +101,9 @@ func newRig(t *testing.T) *rig {
 	r := &rig{
 		t: t, rnd: rand.New(rand.NewPCG(*seed, 0)), bin: build(t), dir: t.TempDir(),
 		happened: map[string]int{}, spidersEach: spidersEach,
-		lease: 4 * time.Second, penalty: time.Second, janitor: time.Second, takes: 300 * time.Millisecond,
-		site: limits{gap: time.Second, open: 1}, address: limits{gap: 500 * time.Millisecond, open: 2},
+		lease: 4 * time.Second, penalty: longestPage + retryAfter, janitor: time.Second,
+		takes: longestPage,
+		site:  limits{gap: time.Second, open: 1}, address: limits{gap: 500 * time.Millisecond, open: 2},
 		cap: limits{perSec: 40, open: 16},
 	}
 	r.settle = 2 * r.lease

@@ -200,8 +200,8 @@ func (o *oracle) arrive(addr netip.Addr, host, path, agent string) (end func()) 
 	}
 }
 
-// retryAfter is what some answers ask for. It is shorter than what is left of a lease when its
-// daemon dies and the penalty together, so no other daemon may come sooner.
+// retryAfter is what some answers ask for. A daemon that loses the lease before it has told the store
+// leaves the others to the penalty, which is longer, so none may come sooner.
 const retryAfter = 2 * time.Second
 
 // refuse reports whether a request is to be answered with Retry-After: the first one for every so
