@@ -343,8 +343,9 @@ func serveWeb(t *testing.T, addrs []netip.Addr, h http.Handler) {
 // stalls measures how late this machine runs due work: a request that is seen late makes the next
 // one seem early.
 type stalls struct {
-	mu   sync.Mutex
-	late []stall // in the last minute, by time
+	mu    sync.Mutex
+	late  []stall   // in the last minute, by time
+	began time.Time // of the present measurement; zero: there is none
 }
 
 type stall struct {
@@ -352,22 +353,31 @@ type stall struct {
 	late time.Duration
 }
 
+// watchInterval is how long a measurement takes on a machine that is never late.
+const watchInterval = 5 * time.Millisecond
+
 // watch measures every few ms until the test ends.
 func (s *stalls) watch(t *testing.T) {
-	const every = 5 * time.Millisecond
 	end, ended := make(chan struct{}), make(chan struct{})
 	t.Cleanup(func() { close(end); <-ended })
 	go func() {
 		defer close(ended)
 		for began := time.Now(); ; began = time.Now() {
+			s.begin(began)
 			select {
 			case <-end:
 				return
-			case <-time.After(every):
+			case <-time.After(watchInterval):
 			}
-			s.note(time.Now(), time.Since(began)-every)
+			s.note(time.Now(), time.Since(began)-watchInterval)
 		}
 	}()
+}
+
+func (s *stalls) begin(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.began = now
 }
 
 func (s *stalls) note(now time.Time, late time.Duration) {
@@ -379,12 +389,30 @@ func (s *stalls) note(now time.Time, late time.Duration) {
 	}
 }
 
-// worst returns the longest delay since a time.
+// worst returns the longest delay since a time. It counts one that lasts still: when this machine goes
+// on after a delay, a request may be judged before the delay is noted.
 func (s *stalls) worst(since time.Time) (worst time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := len(s.late) - 1; i >= 0 && s.late[i].at.After(since); i-- {
 		worst = max(worst, s.late[i].late)
 	}
+	if !s.began.IsZero() {
+		worst = max(worst, time.Since(s.began)-watchInterval)
+	}
 	return worst
+}
+
+// TestDelayThatLastsStill: a request that is judged right after a delay of this machine counts it.
+func TestDelayThatLastsStill(t *testing.T) {
+	now := time.Now()
+	s := &stalls{began: now.Add(-2 * time.Second)}
+	if late := s.worst(now.Add(-time.Second)); late < 2*time.Second-watchInterval {
+		t.Errorf("the machine was %v late; want 2 s", late)
+	}
+	s.note(now, 2*time.Second-watchInterval)
+	s.begin(now.Add(time.Hour))
+	if late := s.worst(now.Add(-time.Second)); late != 2*time.Second-watchInterval {
+		t.Errorf("the machine was %v late; want 2 s when that was noted", late)
+	}
 }
