@@ -466,7 +466,7 @@ func (r *Reserver) tryOnce(ctx context.Context, requests []*engine.LeaseRequest)
 		case engine.Unanswered:
 			r.mayKnow(c.Host, c.Slice)
 		case engine.Granted:
-			c.Token = a.Reservation.Token
+			c.Token, c.Group = a.Reservation.Token, a.Reservation.Group
 			r.added.remove(c.Host)
 		case engine.Denied:
 			r.added.again(c.Host, r.clock())

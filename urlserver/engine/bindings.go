@@ -182,6 +182,16 @@ func (e *Engine) isBound(host uint32) bool {
 	return false
 }
 
+// bindAgain takes a host that the reservation has in another group by now out of its group.
+func (e *Engine) bindAgain(host uint32) {
+	e.binding(host).at = 0
+	if e.slots.Host(host).Settled() {
+		e.isBound(host)
+	} else {
+		e.slots.Host(host).Unbind(e.now)
+	}
+}
+
 // gatherBinds puts proposals into c, and questions whose time has come.
 func (e *Engine) gatherBinds(c *LeaseBatch, due *waiter) {
 	for {

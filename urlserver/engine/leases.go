@@ -73,8 +73,9 @@ type LeaseRequest struct {
 	Host    string
 	Token   uint64 // of the lease to be extended, or of the acquired one
 	Answer  LeaseAnswer
-	Unknown bool // an answer: the reservation has no record of the group
-	Slice   bool // as in Release
+	Group   string // an answer: what the reservation has leased; "": it does not tell
+	Unknown bool   // an answer: the reservation has no record of the group
+	Slice   bool   // as in Release
 	group   uint32
 	slice   *netSlice
 }
@@ -406,8 +407,14 @@ func (e *Engine) acquireAnswered(c *LeaseRequest, began time.Duration) {
 	case Granted:
 		e.stats.LeasesGranted++
 		e.leases.held.add(c.group, heldLease{host: c.Host, token: c.Token, since: e.now})
-		e.leaseGranted(c, began)
-		return
+		if !e.isOfAnother(c) {
+			e.leaseGranted(c, began)
+			return
+		}
+		e.releaseLease(c.group)
+		if host := e.slots.FindHost([]byte(c.Host)); host != 0 {
+			e.bindAgain(host)
+		}
 	case Denied:
 		e.stats.LeasesDenied++
 		if c.Unknown { // so that it is reported again
@@ -418,6 +425,13 @@ func (e *Engine) acquireAnswered(c *LeaseRequest, began time.Duration) {
 		e.stats.LeaseErrors++
 	}
 	e.slots.Group(c.group).LeaseDenied(e.now, e.opt.Lease/2)
+}
+
+// isOfAnother reports whether a lease is not of the group that it was asked for. The host under whose
+// name it was asked for has left that group, as an alias has changed.
+func (e *Engine) isOfAnother(c *LeaseRequest) bool {
+	g := e.slots.Group(c.group)
+	return c.Group != "" && g.IsSite() && g.Name() != c.Group && g.Name() != c.Host
 }
 
 // leaseGranted notes a lease, which began when the reservation was asked at the earliest.

@@ -68,18 +68,20 @@ func (s *sharing) reserve() {
 		_, _ = s.store.AddHost(ctx, c.Acquires[i].Host, time.Time{})
 		r, err := s.store.TryReserve(ctx, c.Acquires[i].Host, lease, fmt.Sprint(s.from))
 		if c.Acquires[i].Answer = Denied; err == nil {
-			c.Acquires[i].Answer, c.Acquires[i].Token = Granted, r.Token
+			c.Acquires[i].Answer, c.Acquires[i].Token, c.Acquires[i].Group = Granted, r.Token, r.Group
 		}
 	}
 	s.e.LeasesAnswered(c)
 }
 
 // give has the engine take some more documents of the host.
-func (s *sharing) give(documents int) {
+func (s *sharing) give(documents int) { s.giveOf("moves.test", documents) }
+
+func (s *sharing) giveOf(host string, documents int) {
 	p := &Prepared{}
 	for range documents {
 		s.docs++
-		p.Batch.Add(fmt.Append(nil, s.from, "-", s.docs), fmt.Appendf(nil, "http://moves.test/%d", s.docs), 0)
+		p.Batch.Add(fmt.Append(nil, s.from, "-", s.docs), fmt.Appendf(nil, "http://%s/%d", host, s.docs), 0)
 	}
 	p.Prepare()
 	s.e.Answered(p)
@@ -312,6 +314,50 @@ func TestHostGetsAnAlias(t *testing.T) {
 	ask(now + lease/2)
 	if lines < 10 {
 		t.Errorf("%d lines after the alias was set; want 10 at least", lines)
+	}
+}
+
+// TestHostLeavesAnAlias: a daemon has two hosts in the group of an alias. One leaves the alias, and
+// another host joins it. The daemon asks the other one only while nobody can lease the new one.
+func TestHostLeavesAnAlias(t *testing.T) {
+	for _, docs := range []int{1, 20} { // of the host that leaves: it has none then, or some
+		now, ctx := second, t.Context()
+		store := memory.New(memory.Config{Now: func() time.Time { return start.Add(now) }})
+		alias := func(host string) {
+			if err := store.SetAlias(ctx, "shop", []string{host, "moves.test"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		alias("leaves.test")
+		s := newSharing(t, store, netip.MustParseAddr("192.0.2.2"), 0)
+		s.giveOf("leaves.test", docs)
+		for len(s.step(now, false)) == 0 {
+			now += second / 4
+		}
+		s.give(20)
+		for until := now + lease/2; now < until; now += second / 4 {
+			s.step(now, false)
+		}
+		if _, err := store.AddHost(ctx, "joins.test", time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+		alias("joins.test")
+		now += 2 * lease // the daemon stands still, and its lease ends
+		lines, before := 0, s.e.slots.Host(s.e.slots.FindHost([]byte("moves.test"))).Docs()
+		for until := now + 2*lease; now < until; now += second / 4 {
+			s.step(now, false)
+			left := s.e.slots.Host(s.e.slots.FindHost([]byte("moves.test"))).Docs()
+			if left == before {
+				continue
+			}
+			before, lines = left, lines+1
+			if r, err := store.TryReserve(ctx, "joins.test", lease, "another"); err == nil {
+				t.Fatalf("at %v another crawler leases %s as %s while moves.test is asked", now, r.Host, r.Group)
+			}
+		}
+		if lines < 5 {
+			t.Errorf("%d lines of moves.test after the alias was set; want 5 at least", lines)
+		}
 	}
 }
 
