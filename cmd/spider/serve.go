@@ -136,7 +136,7 @@ func serve(ctx context.Context, set settings, stderr io.Writer) (err error) {
 		return err
 	}
 	if cfg.WARC != "" { // better now than at the first page
-		if err := os.MkdirAll(cfg.WARC, 0o700); err != nil {
+		if err := tryFolder(cfg.WARC); err != nil {
 			return fmt.Errorf("--warc: %w", err)
 		}
 	}
@@ -145,6 +145,18 @@ func serve(ctx context.Context, set settings, stderr io.Writer) (err error) {
 	err = errors.Join(err, s.Close())
 	cfg.Log.Info().Any("stats", s.Stats()).Msg("ended")
 	return err
+}
+
+// tryFolder makes a folder if there is none, and tries to make a file in it.
+func tryFolder(path string) error {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(path, ".try-")
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Close(), os.Remove(file.Name()))
 }
 
 // dialable says what is wrong with an address that no trying again would make right.

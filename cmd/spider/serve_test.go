@@ -46,6 +46,8 @@ func TestWrongUsage(t *testing.T) {
 			says: "a:70000"},
 		{name: "archive", args: []string{"serve", "--dial", "a:1", "--warc", filepath.Join(file, "x")},
 			status: 1, says: "--warc"},
+		{name: "archive in a folder where no file can be made",
+			args: []string{"serve", "--dial", "a:1", "--warc", "/proc"}, status: 1, says: "--warc"},
 		{name: "no CA", args: []string{"serve", "--dial", "a:1", "--tls-ca", file}, status: 1,
 			says: "no certificate"},
 		{name: "no CA file", args: []string{"serve", "--dial", "a:1", "--tls-ca", dir + "/x"}, status: 1,
