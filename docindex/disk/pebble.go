@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -140,26 +141,38 @@ var ofMachine = []error{syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT, syscall.E
 // openDB opens the database. Its errors say what the operator can do.
 func openDB(path string, o *pebble.Options) (*pebble.DB, error) {
 	if err := checkMarker(path); err != nil {
-		return nil, err
+		return nil, causeOfMachine(path, err)
 	}
 	if err := checkNewestLog(path); err != nil {
-		return nil, err
+		return nil, causeOfMachine(path, err)
 	}
 	db, err := pebble.Open(path, o)
-	switch {
-	case err == nil:
+	if err == nil {
 		return db, nil
-	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EACCES), strings.Contains(err.Error(), "lock held by"):
-		return nil, fmt.Errorf(
-			"%s is in use by another process, or may not be written: %w; stop that one, or choose "+
-				"another folder", path, err)
+	}
+	switch told := causeOfMachine(path, err); {
+	case told != err:
+		return nil, told
+	case errors.Is(err, syscall.EAGAIN), strings.Contains(err.Error(), "lock held by"):
+		return nil, fmt.Errorf("%s is in use by another process: %w; stop that one, or choose another folder", path,
+			err)
 	case pebble.IsCorruptionError(err):
 		return nil, fmt.Errorf(
 			"%s is damaged: %w; put back a copy of it, or move it away to begin with an empty index", path, err)
-	case slices.ContainsFunc(ofMachine, func(cause error) bool { return errors.Is(err, cause) }):
-		return nil, fmt.Errorf("%s cannot be opened: %w; mend that and start again", path, err)
 	}
 	return nil, fmt.Errorf("%s cannot be opened as an index: %w; choose another folder, put back a "+
 		"copy, or move it away to begin with an empty index",
 		path, err)
+}
+
+// causeOfMachine returns err with what the operator can do, if it is not about what is in the files.
+func causeOfMachine(path string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%s cannot be opened: %w; start the daemon as the user who owns the folder and all files in "+
+			"it, or give them to its user", path, err)
+	case slices.ContainsFunc(ofMachine, func(cause error) bool { return errors.Is(err, cause) }):
+		return fmt.Errorf("%s cannot be opened: %w; mend that and start again", path, err)
+	}
+	return err
 }

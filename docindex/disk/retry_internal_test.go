@@ -3,6 +3,7 @@ package disk
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -188,7 +189,11 @@ func TestFatalTellsWhatToDo(t *testing.T) {
 // TestOpenTellsWhatToDo opens an index on a machine where it cannot be read or written. Nobody need put back a
 // copy or begin with an empty index.
 func TestOpenTellsWhatToDo(t *testing.T) {
-	for _, cause := range ofMachine {
+	for _, cause := range append(ofMachine, syscall.EACCES, syscall.EPERM) {
+		want := "start again"
+		if errors.Is(cause, fs.ErrPermission) {
+			want = "as the user who owns"
+		}
 		path := t.TempDir()
 		space, err := newSpace(path, make(chan struct{}))
 		if err != nil {
@@ -197,8 +202,8 @@ func TestOpenTellsWhatToDo(t *testing.T) {
 		space.FS = brokenFS{vfs.Default, cause}
 		_, err = openDB(path, options(space, 0, &logger{log: zerolog.Nop()}, newCompactions()))
 		if !errors.Is(err, cause) || strings.Contains(err.Error(), "copy") ||
-			!strings.Contains(err.Error(), "start again") {
-			t.Errorf("opened where %v: %v; want to be told to start again", cause, err)
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("opened where %v: %v; want to be told %q", cause, err, want)
 		}
 	}
 }
