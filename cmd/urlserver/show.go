@@ -8,12 +8,14 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"urlserver/docindex"
+	"urlserver/protocol"
 )
 
 // shown is the answer of /docindex/urls?url=URL.
@@ -158,14 +160,25 @@ func (d *shown) next(now time.Time) string {
 	}
 	switch d.Outcome {
 	case docindex.Robots.String():
-		return "curl -s " + d.origin() + "/robots.txt | urlserver robots --agent AGENT - " + d.URL +
+		return "curl -s " + d.origin() + "/robots.txt | urlserver robots --agent AGENT - " + shellWord(d.URL) +
 			" says which rule forbids it"
 	case docindex.DNS.String():
 		return "look whether " + host + " has an address that may be asked (resolver.servers, resolver.allow_networks)"
+	case docindex.Invalid.String():
+		return fmt.Sprintf("look at its port, which may be blocked (resolver.allow_ports), and its length "+
+			"(at most %d bytes)", protocol.MaxURL)
 	case docindex.Timeout.String():
 		return "look at the spiders' log: none reported it as done"
 	case docindex.Stopped.String(), docindex.Expired.String():
 		return "urlserver crawl show " + d.Crawl + " shows its crawl"
 	}
 	return "none; docindex.refetch_after is the setting that fetches URLs again"
+}
+
+// shellWord returns text as one word of a shell.
+func shellWord(text string) string {
+	if !strings.ContainsAny(text, "'&;?*[]()$`|<>!~#\"\\ ") {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }

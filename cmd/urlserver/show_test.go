@@ -82,6 +82,9 @@ func TestShowPhrases(t *testing.T) {
 		{func(d *shown) { d.At = &at }, []string{"last outcome  reported by a URL Frontier client, at 2030-"}},
 		{func(d *shown) { d.Outcome, d.Status = "robots", &no }, []string{"last outcome  robots, time",
 			"curl -s https://a.test:8443/robots.txt | urlserver robots --agent AGENT - https://a.test:8443/x "}},
+		{func(d *shown) { d.Outcome, d.URL = "robots", "https://a.test/x?a=1&b='c'" },
+			[]string{`urlserver robots --agent AGENT - 'https://a.test/x?a=1&b='\''c'\''' says`}},
+		{func(d *shown) { d.Outcome = "invalid" }, []string{"resolver.allow_ports", "at most 8053 bytes"}},
 		{func(d *shown) { d.Outcome = "dns" }, []string{"whether a.test has an address"}},
 		{func(d *shown) { d.Outcome = "expired" }, []string{"urlserver crawl show c shows its crawl\n"}},
 	} {
