@@ -133,6 +133,7 @@ func (k *Controller) isEnding(id docindex.CrawlID) bool {
 const (
 	watchStep = time.Second // expiry has a resolution of seconds
 	watchMost = 100         // crawls of one step
+	warnAgain = time.Minute // log what fails no more often
 )
 
 // Run expires crawls, and sends notices of expired and completed crawls, until ctx ends. A crawl is
@@ -144,10 +145,12 @@ const (
 func (k *Controller) Run(ctx context.Context, grace time.Duration, notify func(notice Reply, told func())) {
 	tick := time.NewTicker(watchStep)
 	defer tick.Stop()
+	var warned time.Time
 	for {
 		now := time.Now()
 		err := errors.Join(k.endOverdue(ctx, now, notify), k.notifyFinished(ctx, now, grace, notify))
-		if err != nil && ctx.Err() == nil {
+		if err != nil && ctx.Err() == nil && now.Sub(warned) >= warnAgain {
+			warned = now
 			k.log.Warn().Err(err).Msg("crawl control: expired and completed crawls cannot be told; trying on")
 		}
 		select {

@@ -143,6 +143,27 @@ func TestNoticesComeInTime(t *testing.T) {
 	})
 }
 
+// awayStore does not answer.
+type awayStore struct{ *memory.Store }
+
+func (awayStore) CrawlsToEnd(context.Context, time.Time, int) ([]docindex.CrawlEnd, error) {
+	return nil, errStore
+}
+
+// TestStoreAway: while a store does not answer, Run logs that once a minute.
+func TestStoreAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		controller := crawlcontrol.NewController(awayStore{memory.New()}, &fakeSlots{}, zerolog.New(&log))
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute-time.Millisecond)
+		defer cancel()
+		controller.Run(ctx, time.Hour, func(r crawlcontrol.Reply, _ func()) { t.Errorf("notice %s", r.Body) })
+		if n := strings.Count(log.String(), errStore.Error()); n != 10 {
+			t.Errorf("%d lines in ten minutes; want 10:\n%.1000s", n, log.String())
+		}
+	})
+}
+
 // A stop that failed is tried again, although nobody asks for it. A later request gets the counts
 // of all documents that it ended.
 func TestStopFails(t *testing.T) {
