@@ -3,6 +3,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	stdlog "log"
@@ -28,6 +29,7 @@ const (
 	keepAlive         = 2 * time.Minute  // between two requests of a connection
 	ioTimeout         = 30 * time.Second // in which a peer has to send or read something
 	stopWait          = 5 * time.Second  // for open requests when Serve ends
+	warnAgain         = time.Minute      // log a listener that fails no more often
 )
 
 // Store is what the server uses of an embedded index.
@@ -155,7 +157,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		MaxHeaderBytes:    netguard.MaxHeader,
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       keepAlive,
-		ErrorLog:          stdlog.New(debugLog{s.log}, "", 0),
+		ErrorLog:          stdlog.New(&netLog{log: s.log}, "", 0),
 		BaseContext:       func(net.Listener) context.Context { return requests },
 		ConnContext:       netguard.ConnContext,
 		ConnState:         countIn(&conns),
@@ -197,10 +199,21 @@ func countIn(conns *sync.WaitGroup) func(net.Conn, http.ConnState) {
 	}
 }
 
-// debugLog logs the messages of net/http at level debug, since any peer can cause them.
-type debugLog struct{ log zerolog.Logger }
+// netLog logs the messages of net/http at level debug, since any peer can cause them. That no connection can be
+// accepted, as with too many open files, is a warning once a minute. Its only caller is a log.Logger, which calls
+// it one at a time.
+type netLog struct {
+	log    zerolog.Logger
+	warned time.Time
+}
 
-func (d debugLog) Write(text []byte) (int, error) {
-	d.log.Debug().Bytes("text", text).Msg("http")
+// Write implements io.Writer.
+func (n *netLog) Write(text []byte) (int, error) {
+	if now := time.Now(); bytes.Contains(text, []byte("Accept error")) && now.Sub(n.warned) >= warnAgain {
+		n.warned = now
+		n.log.Warn().Bytes("text", bytes.TrimSpace(text)).Msg("HTTP: no connection can be accepted; going on")
+	} else {
+		n.log.Debug().Bytes("text", text).Msg("http")
+	}
 	return len(text), nil
 }

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	stdlog "log"
 	"net"
 	"net/http"
 	"net/netip"
@@ -21,7 +22,7 @@ func (s *Server) ServeMetrics(ctx context.Context, l net.Listener, from []netip.
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", only)
 	srv := &http.Server{Handler: mux, MaxHeaderBytes: netguard.MaxHeader, ReadHeaderTimeout: readHeaderTimeout,
-		IdleTimeout: keepAlive}
+		IdleTimeout: keepAlive, ErrorLog: stdlog.New(&netLog{log: s.log}, "", 0)}
 	stop := context.AfterFunc(ctx, func() { srv.Close() })
 	defer stop()
 	_ = srv.Serve(netguard.LimitListener(l, false)) // it ends with ctx, or the listener is broken
