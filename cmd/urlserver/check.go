@@ -22,7 +22,7 @@ func checkCommand() *cobra.Command {
 		Short: "Check a settings file",
 		Long: "Reads a settings file as serve does and tells all mistakes in it, with line, key and " +
 			"what is allowed.\n" +
-			"If there are none, it looks for listeners on one port, for files that are not there, and for " +
+			"If there are none, it looks for listeners on one port, for files that cannot be read, and for " +
 			"a crawl log\n" +
 			"that cannot be written. Exit status 1 if anything is wrong.\n" +
 			"Tells which settings differ from their defaults, and where each is from: the file, or the\n" +
@@ -125,11 +125,29 @@ func missingFiles(cfg configs.Config) (err error) {
 		if f[1] == "" {
 			continue
 		}
-		if _, statErr := os.Stat(f[1]); statErr != nil {
-			err = errors.Join(err, fmt.Errorf("%s: %w", f[0], statErr))
+		if cause := readable(f[1]); cause != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", f[0], cause))
 		}
 	}
 	return err
+}
+
+// readable returns an error if a file cannot be read. It does not open a pipe, which would wait for a writer.
+func readable(name string) error {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return err
+	case info.IsDir():
+		return fmt.Errorf("%s is a folder; name a file in it", name)
+	case !info.Mode().IsRegular():
+		return nil
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return file.Close()
 }
 
 // crawlLog returns an error if a crawl log cannot be written at path; "": there is none.

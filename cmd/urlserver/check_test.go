@@ -37,6 +37,8 @@ func TestCheckLooksAround(t *testing.T) {
 		"other addresses": {"[spider]\nlisten = \"127.0.0.2:8080\"\n", 0, ""},
 		"no certificate": {"[spider]\ntls_cert = \"/nowhere/cert.pem\"\ntls_key = \"/nowhere/key.pem\"\n", 1,
 			"spider.tls_key: stat /nowhere/key.pem: no such file"},
+		"a folder for a key": {"[spider]\ntls_cert = \"/etc/hosts\"\ntls_key = \"/\"\n", 1,
+			"spider.tls_key: / is a folder; name a file in it"},
 		"a site faster than its address": {"Req_Host_Per_Sec = 0.5\npoliteness.site_per_sec = 2\n", 0,
 			"warning: politeness.site_per_sec (2) is more than Req_Host_Per_Sec (0.5), which holds for all sites"},
 		"a site faster than its network": {
