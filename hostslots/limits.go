@@ -10,7 +10,8 @@ func (h Host) SetLimits(now time.Duration, l Limits) {
 	if old == l {
 		return
 	}
-	r.limits, r.ruleBlocked = s.pacer.limitsNo(l), l.Blocked
+	s.pacer.setLimits(r, l)
+	r.ruleBlocked = l.Blocked
 	s.changeLimits(r.group, old, l)
 	if s.changeLimits(r.above, old, l); r.above != 0 {
 		s.reschedule(now, r.above)

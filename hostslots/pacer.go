@@ -14,8 +14,8 @@ type pacer struct {
 	cfg         *settings
 	now         time.Duration // of the last call that said it
 	extras      slab.Slab[extra]
-	limits      []Limits               // that hosts have or had: a few, which rules give to many; first the zero value
-	limitsNos   map[Limits]uint32      // their places there
+	limits      slab.Slab[hostLimits]  // a few, which rules give to many hosts
+	limitsNos   map[Limits]uint32      // their numbers there
 	limitCounts map[uint32]limitCounts // of the groups with limits on any host
 	failures    map[uint32]*failures   // of the addresses at which sites failed lately
 	blocks      timeheap.Heap          // hosts that the operator blocked, by the end of the block
@@ -26,7 +26,7 @@ type pacer struct {
 
 func (p *pacer) init(cfg *settings) {
 	p.cfg, p.limitCounts, p.failures = cfg, map[uint32]limitCounts{}, map[uint32]*failures{}
-	p.limits, p.limitsNos = []Limits{{}}, map[Limits]uint32{{}: 0}
+	p.limitsNos = map[Limits]uint32{}
 	p.backoffs = newBackoffs(cfg.Backoffs)
 }
 
@@ -308,16 +308,46 @@ type Limits struct {
 	Raises     bool          // the address is allowed as much if all its hosts are; see AddressLimits
 }
 
-// limitsOf returns the limits of a host.
-func (p *pacer) limitsOf(h *host) Limits { return p.limits[h.limits] }
+// hostLimits is limits that hosts have. They are forgotten when no host has them any more.
+type hostLimits struct {
+	Limits
+	hosts uint32
+}
 
-// limitsNo returns the place of limits in p.limits.
-func (p *pacer) limitsNo(l Limits) uint32 {
-	no, ok := p.limitsNos[l]
-	if !ok {
-		no = uint32(len(p.limits))
-		p.limits, p.limitsNos[l] = append(p.limits, l), no
+// limitsOf returns the limits of a host.
+func (p *pacer) limitsOf(h *host) Limits {
+	if h.limits == 0 {
+		return Limits{}
 	}
+	return p.limits.At(h.limits).Limits
+}
+
+// setLimits sets the limits of a host.
+func (p *pacer) setLimits(h *host, l Limits) {
+	old := h.limits
+	h.limits = p.limitsNo(l)
+	if old == 0 {
+		return
+	}
+	if was := p.limits.At(old); was.hosts > 1 {
+		was.hosts--
+	} else {
+		delete(p.limitsNos, was.Limits)
+		p.limits.Free(old)
+	}
+}
+
+// limitsNo returns the number of limits that one host more has now; 0: those that change nothing.
+func (p *pacer) limitsNo(l Limits) uint32 {
+	if l == (Limits{}) {
+		return 0
+	}
+	no := p.limitsNos[l]
+	if no == 0 {
+		no = p.limits.New()
+		p.limits.At(no).Limits, p.limitsNos[l] = l, no
+	}
+	p.limits.At(no).hosts++
 	return no
 }
 

@@ -128,10 +128,38 @@ func TestNothingIsLeftOfForgottenHosts(t *testing.T) {
 		"origins": s.origins.Len(), "other origins": s.otherOrigins.Len(),
 		"bytes of text": s.text.Live(), "names": s.hostByName.Len(),
 		"extra gaps": s.pacer.extras.Len(), "suspended queues": s.pools.suspensions.Len(),
+		"limits":                  s.pacer.limits.Len() + len(s.pacer.limitsNos),
 		"hosts with own requests": len(s.dispatch.waiting) + len(s.dispatch.closed),
 	} {
 		if n != 0 {
 			t.Errorf("%d %s are left", n, what)
 		}
+	}
+}
+
+// TestLimitsAreForgotten changes the limits of two hosts many times, as a rules file with changing
+// rates does.
+func TestLimitsAreForgotten(t *testing.T) {
+	s, now := New(benchConfig(16)), time.Second
+	hosts := [2]Host{s.Host(s.EnsureHost([]byte("a.test"))), s.Host(s.EnsureHost([]byte("b.test")))}
+	for i := range 3000 {
+		want := [len(hosts)]Limits{{Gap: time.Duration(1 + i/2)}, {Gap: time.Duration(1 + (i+1)/2)}}
+		for n, h := range hosts { // they have the same limits after every second round
+			h.SetLimits(now, want[n])
+		}
+		for n, h := range hosts {
+			if got := h.Limits(); got != want[n] {
+				t.Fatalf("round %d: the limits of host %d are %+v; want %+v", i, n, got, want[n])
+			}
+		}
+		if n, most := s.pacer.limits.Len(), 2-(i+1)%2; n != most || len(s.pacer.limitsNos) != most {
+			t.Fatalf("round %d: %d and %d limits are known; want %d", i, n, len(s.pacer.limitsNos), most)
+		}
+	}
+	for _, h := range hosts {
+		h.SetLimits(now, Limits{})
+	}
+	if n := s.pacer.limits.Len() + len(s.pacer.limitsNos); n > 0 || s.pacer.limits.Cap() > 4 {
+		t.Errorf("%d limits are left, of at most %d at a time; want none, of at most 3", n, s.pacer.limits.Cap()-1)
 	}
 }

@@ -109,6 +109,7 @@ func (s *Slots) sweepHost(now time.Duration, id uint32) {
 		o = s.removeOrigin(o)
 	}
 	s.pacer.setExtra(&h.site, extra{})
+	s.pacer.setLimits(h, Limits{})
 	s.removeHost(id)
 }
 
