@@ -37,6 +37,6 @@ func (p Pool) QueueLast(now time.Duration, doc uint32) {
 // uses the pool for nothing else. Dequeue ends the hold.
 func (p Pool) Hold(now time.Duration, doc uint32) {
 	p.s.changePool(doc, p.no)
-	p.s.origins.At(p.s.docs.At(doc).origin).held = true
+	p.s.origins.At(p.s.docs.At(doc).origin).closed |= forCaller
 	p.QueueLast(now, doc)
 }

@@ -13,6 +13,7 @@ import (
 // requests, and groups that wait for a slot.
 type dispatch struct {
 	queues    docHeaps
+	offering  offering
 	places    links[host]              // hosts in the rotation of their group, or in line above it
 	wakes     timeheap.Heap            // groups with waiting hosts, by when the first is due
 	caps      timeheap.Heap            // groups with hosts in line, by when the first may go
@@ -33,6 +34,7 @@ type dispatch struct {
 
 func (d *dispatch) init(r *registry) {
 	d.queues.docs = &r.docs
+	d.offering.init(r)
 	d.places = newLinks(&r.hosts, func(h *host) *link { return &h.place })
 	d.own = newLinks(&d.requests, func(o *ownRequest) *link { return &o.link })
 	d.hostOwn = newLinks(&d.requests, func(o *ownRequest) *link { return &o.byHost })
@@ -86,7 +88,7 @@ func (s *Slots) Next(now time.Duration) (sel Selection, wait time.Duration, ok b
 		g := s.groups.At(id)
 		if g.revision == s.cfg.revision && s.isRequestable(now, g.rotation.head) {
 			s.readNextAhead()
-			return s.selection(id, s.nextQueue(s.hosts.At(g.rotation.head))), 0, true
+			return s.selection(id, s.hosts.At(g.rotation.head).first), 0, true
 		}
 		s.reschedule(now, id) // it may not be due by the settings that are in force now
 	}
@@ -96,20 +98,6 @@ func (s *Slots) Next(now time.Duration) (sel Selection, wait time.Duration, ok b
 // mostPassed bounds how many hosts a call passes over that may not be requested, so that no call
 // takes long. The next call goes on.
 const mostPassed = 256
-
-// nextQueue returns the origin or pool queue of a host whose first document goes next.
-func (s *Slots) nextQueue(h *host) (best uint32) {
-	for id := h.origins; id != 0; id = s.origins.At(id).next {
-		o := s.origins.At(id)
-		if !o.offers() {
-			continue
-		}
-		if best == 0 || s.dispatch.queues.firstIsBefore(o.queue, s.origins.At(best).queue) {
-			best = id
-		}
-	}
-	return best
-}
 
 // selection selects the first document of an origin or pool queue of a group in the ready heap.
 func (s *Slots) selection(groupID, queue uint32) Selection {
@@ -126,9 +114,7 @@ func (s *Slots) selection(groupID, queue uint32) Selection {
 func (s *Slots) Send(now time.Duration, sel Selection, spider uint32) TransID {
 	o, h, g := s.origins.At(sel.queue), s.hosts.At(sel.Host), s.groups.At(sel.Group)
 	s.docs.At(s.dispatch.queues.pop(&o.queue)).addAttempts(1)
-	if !o.offers() {
-		h.offers--
-	}
+	s.dispatch.offering.update(sel.queue, true)
 	if h.inRotation && g.rotation.head != g.rotation.tail { // the group's other hosts are next
 		s.dispatch.places.remove(&g.rotation, sel.Host)
 		s.dispatch.places.pushBack(&g.rotation, sel.Host)

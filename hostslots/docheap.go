@@ -27,9 +27,6 @@ func (q *docHeaps) before(a, b *document) bool {
 	return a.arrival() < b.arrival() != faulty(faultOrder)
 }
 
-// firstIsBefore reports whether the first document of heap a goes before that of heap b.
-func (q *docHeaps) firstIsBefore(a, b uint32) bool { return q.before(q.docs.At(a), q.docs.At(b)) }
-
 // merge joins two heaps. The depth of its recursion is logarithmic.
 func (q *docHeaps) merge(a, b uint32) uint32 {
 	if a == 0 {

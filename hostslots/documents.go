@@ -153,10 +153,11 @@ func (s *Slots) ChangedGroups(to []uint32) []uint32 {
 
 // enqueue puts a document into the queue of its origin.
 func (s *Slots) enqueue(doc uint32) {
-	o := s.origins.At(s.docs.At(doc).origin)
+	queue := s.docs.At(doc).origin
+	o := s.origins.At(queue)
 	offered := o.offers()
 	s.dispatch.queues.push(&o.queue, doc)
-	s.offersChanged(o, offered)
+	s.queueChanged(queue, offered)
 }
 
 // dequeueFirst takes the first document out of a queue.
@@ -164,7 +165,7 @@ func (s *Slots) dequeueFirst(queue uint32) (doc uint32) {
 	o := s.origins.At(queue)
 	offered := o.offers()
 	doc = s.dispatch.queues.pop(&o.queue)
-	s.offersChanged(o, offered)
+	s.queueChanged(queue, offered)
 	return doc
 }
 
@@ -206,9 +207,9 @@ func (o Origin) Queued(most int, yield func(id, url []byte) bool) {
 	s := o.s
 	walk, url := s.dispatch.queues.walk[:0], s.dispatch.queues.url[:0]
 	defer func() { s.dispatch.queues.walk, s.dispatch.queues.url = walk, url }()
-	o.queues(func(r *origin) {
-		if r.queue != 0 {
-			walk = append(walk, r.queue)
+	o.queues(func(id uint32) {
+		if first := s.origins.At(id).queue; first != 0 {
+			walk = append(walk, first)
 		}
 	})
 	for i := 0; i < len(walk) && i < most; i++ {
@@ -226,19 +227,12 @@ func (o Origin) Queued(most int, yield func(id, url []byte) bool) {
 	}
 }
 
-// offersChanged updates a host after the result of origin.offers, which was before, may have
-// changed for one of its origins or pool queues.
-func (s *Slots) offersChanged(o *origin, before bool) {
-	if o.offers() == before {
-		return
+// queueChanged updates a host after the first document of one of its origins or pool queues, or the
+// result of origin.offers, which was before, may have changed.
+func (s *Slots) queueChanged(queue uint32, before bool) {
+	if s.dispatch.offering.update(queue, before) != before {
+		s.updateTurn(s.HostOf(queue))
 	}
-	h := s.hosts.At(o.host)
-	if before {
-		h.offers--
-	} else {
-		h.offers++
-	}
-	s.updateTurn(o.host)
 }
 
 // SlotOf returns the group of a document, 0 if its host has none, and the moment at which that

@@ -32,12 +32,12 @@ func (s *Slots) Origin(id uint32) Origin { return Origin{s: s, id: id} }
 // Key returns the key of the origin, which must not be changed.
 func (o Origin) Key() []byte { return o.s.originKey(o.id) }
 
-// queues calls yield with the origin itself, which is the queue of its documents for any spider, and
-// with its pool queues.
-func (o Origin) queues(yield func(*origin)) {
-	yield(o.s.origins.At(o.id))
+// queues calls yield with the number of the origin, which is the queue of its documents for any
+// spider, and with those of its pool queues.
+func (o Origin) queues(yield func(id uint32)) {
+	yield(o.id)
 	for id := o.s.origins.At(o.id).next; id != 0 && o.s.origins.At(id).pool != 0; id = o.s.origins.At(id).next {
-		yield(o.s.origins.At(id))
+		yield(id)
 	}
 }
 

@@ -70,7 +70,7 @@ func (s *Slots) heldBy(now time.Duration, id uint32, g *group) (level Level, nex
 		own, due = SiteLevel, s.pacer.siteDue(only)
 	}
 	switch {
-	case only != nil && only.offers > 0 && int(only.open) >= s.pacer.siteOpen(only):
+	case only != nil && only.first != 0 && int(only.open) >= s.pacer.siteOpen(only):
 		return SiteLevel, due
 	case g.awaitsHosts():
 		return NoLevel, due

@@ -123,10 +123,13 @@ func (s *Slots) endBlocks(now time.Duration) {
 // needed.
 func (o Origin) SetRobotsPending(now time.Duration, pending bool) {
 	s, hostID := o.s, o.s.HostOf(o.id)
-	o.queues(func(r *origin) {
+	o.queues(func(id uint32) {
+		r := s.origins.At(id)
 		before := r.offers()
-		r.robotsPending = pending
-		s.offersChanged(r, before)
+		if r.closed &^= forRobots; pending {
+			r.closed |= forRobots
+		}
+		s.queueChanged(id, before)
 	})
 	if !pending {
 		s.moveHostToFront(hostID)

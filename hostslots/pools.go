@@ -40,17 +40,18 @@ func (p *pools) at(no uint32) *pool {
 
 // suspend adds a queue to the suspended ones of its pool.
 func (p *pools) suspend(o *origin, queue uint32) {
-	o.suspension = p.suspensions.New()
-	p.suspensions.At(o.suspension).queue = queue
-	p.links.pushBack(&p.at(o.pool).suspended, o.suspension)
+	o.closed |= forSpider
+	o.place = p.suspensions.New()
+	p.suspensions.At(o.place).queue = queue
+	p.links.pushBack(&p.at(o.pool).suspended, o.place)
 }
 
 // resume undoes suspend, if the queue is suspended.
 func (p *pools) resume(o *origin) {
-	if o.suspension != 0 {
-		p.links.remove(&p.pools[o.pool].suspended, o.suspension)
-		p.suspensions.Free(o.suspension)
-		o.suspension = 0
+	if o.closed&forSpider != 0 {
+		p.links.remove(&p.pools[o.pool].suspended, o.place)
+		p.suspensions.Free(o.place)
+		o.closed, o.place = o.closed&^forSpider, 0
 	}
 }
 
@@ -100,10 +101,9 @@ func (s *Slots) dropEmptyQueue(id uint32) {
 // Suspend holds back the queue of the selected document until Pool.Resume or Pool.ResumeFirst: no
 // spider of its pool is free.
 func (s *Slots) Suspend(now time.Duration, sel Selection) {
-	o := s.origins.At(sel.queue)
-	before := o.offers()
-	s.pools.suspend(o, sel.queue)
-	s.offersChanged(o, before)
+	s.dispatch.offering.remove(sel.queue)
+	s.pools.suspend(s.origins.At(sel.queue), sel.queue)
+	s.updateTurn(sel.Host)
 	s.reschedule(now, sel.Group)
 }
 
@@ -150,9 +150,8 @@ func (p Pool) Resume(now time.Duration) bool {
 		return false
 	}
 	o := p.s.origins.At(queue)
-	before := o.offers()
 	p.s.pools.resume(o)
-	p.s.offersChanged(o, before)
+	p.s.queueChanged(queue, false)
 	p.s.rescheduleHost(now, o.host)
 	return true
 }

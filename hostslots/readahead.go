@@ -39,7 +39,7 @@ func (s *Slots) readNextAhead() {
 		read += h.docs + uint32(h.site.last)
 	}
 	for i, id := range ids {
-		ids[i] = s.hosts.At(id).origins
+		ids[i] = s.hosts.At(id).first
 		read += s.origins.At(ids[i]).queue
 	}
 	for _, id := range ids {

@@ -37,21 +37,28 @@ func (d *document) setRank(r uint8)   { d.order = d.order&^0x3f | uint64(r) }
 // for any spider: 32 bytes. The documents for one spider pool are in a record of the same type, a
 // pool queue. In the list of a host, the pool queues of an origin come right behind it.
 type origin struct {
-	text          arena.Ref // its key; of a pool queue the number of its origin
-	textLen       uint16
-	robotsPending bool // its documents wait for its robots.txt
-	held          bool // its documents are not sent; see Pool.Hold
-	host          uint32
-	next          uint32 // of the same host
-	queue         uint32 // root of the heap of queued documents
-	docs          uint32 // held, those at a spider included
-	pool          uint32 // 0: this is no pool queue
-	suspension    uint32 // in pools.suspensions: its documents wait for a spider of their pool; 0: they do not
+	text    arena.Ref // its key; of a pool queue the number of its origin
+	textLen uint16
+	closed  closed
+	host    uint32
+	next    uint32 // of the same host
+	queue   uint32 // root of the heap of queued documents
+	docs    uint32 // held, those at a spider included
+	pool    uint32 // 0: this is no pool queue
+	place   uint32 // closed for spiders: in pools.suspensions; otherwise, if it offers, in dispatch.offering
 }
 
-func (o *origin) offers() bool {
-	return o.queue != 0 && !o.robotsPending && o.suspension == 0 && !o.held
-}
+// closed is the reasons for which the documents of an origin or a pool queue are not sent.
+type closed uint8
+
+const (
+	forRobots closed = 1 << iota // its robots.txt is not known
+	forSpider                    // no spider of its pool is free: it is suspended
+	forCaller                    // see Pool.Hold
+)
+
+// offers reports whether the queue has a document that may be sent.
+func (o *origin) offers() bool { return o.queue != 0 && o.closed == 0 }
 
 // host is a host name or IP literal: 128 bytes, two cache lines. What few hosts have is elsewhere.
 type host struct {
@@ -78,7 +85,7 @@ type host struct {
 	open           uint32 // requests: documents at a spider, and own requests
 	own            uint32 // own requests, queued or open
 	pins           uint32
-	offers         uint32 // origins and pool queues with a document that may be sent
+	first          uint32 // of its origins and pool queues: whose document goes next; 0: none offers one
 	limits         uint32 // in pacer.limits
 	place          link   // in its group's rotation or waiting hosts, in the line above it, or in the idle hosts
 	text           arena.Ref

@@ -73,7 +73,8 @@ func TestManyOriginsOfAHost(t *testing.T) {
 			t.Fatalf("port %d has the origins %d and %d", port, id, again)
 		}
 		pools := -1 // queues calls yield with the origin, too
-		s.Origin(id).queues(func(o *origin) {
+		s.Origin(id).queues(func(queue uint32) {
+			o := s.origins.At(queue)
 			if pools++; o.pool != 0 && uint32(o.text) != id {
 				t.Fatalf("a pool queue of port %d belongs to origin %d", port, o.text)
 			}
@@ -128,7 +129,7 @@ func TestNothingIsLeftOfForgottenHosts(t *testing.T) {
 		"origins": s.origins.Len(), "other origins": s.otherOrigins.Len(),
 		"bytes of text": s.text.Live(), "names": s.hostByName.Len(),
 		"extra gaps": s.pacer.extras.Len(), "suspended queues": s.pools.suspensions.Len(),
-		"limits":                  s.pacer.limits.Len() + len(s.pacer.limitsNos),
+		"limits": s.pacer.limits.Len() + len(s.pacer.limitsNos), "offering queues": s.dispatch.offering.copies.Len(),
 		"hosts with own requests": len(s.dispatch.waiting) + len(s.dispatch.closed),
 	} {
 		if n != 0 {

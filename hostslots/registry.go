@@ -204,7 +204,7 @@ func (r *registry) addOrigin(hostID uint32, key []byte) uint32 {
 func (r *registry) addQueue(originID, pool uint32) uint32 {
 	id := r.origins.New()
 	o := r.origins.At(originID)
-	*r.origins.At(id) = origin{text: arena.Ref(originID), host: o.host, robotsPending: o.robotsPending, pool: pool,
+	*r.origins.At(id) = origin{text: arena.Ref(originID), host: o.host, closed: o.closed & forRobots, pool: pool,
 		next: o.next}
 	o.next = id
 	return id

@@ -29,7 +29,7 @@ const mostWoken = 64
 // reschedules its group.
 func (s *Slots) updateTurn(hostID uint32) {
 	h := s.hosts.At(hostID)
-	if h.group == 0 || h.turn == turnNone && h.offers == 0 && h.own == 0 {
+	if h.group == 0 || h.turn == turnNone && h.first == 0 && h.own == 0 {
 		return
 	}
 	g := s.groups.At(h.group)
@@ -40,7 +40,7 @@ func (s *Slots) updateTurn(hostID uint32) {
 	if to != h.turn || to == turnWaits && due != h.due {
 		s.setTurn(hostID, to, due)
 	}
-	if in := to == turnAble && h.offers > 0; in != h.inRotation {
+	if in := to == turnAble && h.first != 0; in != h.inRotation {
 		h.inRotation = in
 		if in {
 			s.dispatch.places.pushBack(&g.rotation, hostID)
@@ -53,7 +53,7 @@ func (s *Slots) updateTurn(hostID uint32) {
 // turnOf returns where a host belongs, and if it has to wait for its site until when.
 func (s *Slots) turnOf(h *host, g *group) (to turn, due time.Duration) {
 	switch {
-	case h.closed() || h.offers == 0 && h.own == 0:
+	case h.closed() || h.first == 0 && h.own == 0:
 		return turnNone, 0
 	case g.kind == ofSite:
 		return turnAble, 0

@@ -412,7 +412,8 @@ func (r *run) checkQuotas() {
 
 func (r *run) offer() {
 	name := r.hostName()
-	origin := fmt.Sprintf("%s://%s", []string{"http", "https"}[r.rng.IntN(2)], name)
+	origin := fmt.Sprintf("%s://%s%s", []string{"http", "https"}[r.rng.IntN(2)], name,
+		[]string{"", "", ":81", ":82"}[r.rng.IntN(4)])
 	o := r.s.EnsureOrigin([]byte(origin), []byte(name))
 	id := r.s.HostOf(o)
 	if !r.s.Host(id).Settled() {
@@ -708,6 +709,7 @@ func (r *run) resumeFirst() {
 	doc := r.s.Pool(pool).FirstSuspended()
 	turn, ok := r.s.Pool(pool).ResumeFirst(r.now)
 	_, name, _ := strings.Cut(queue.origin, "://")
+	name, _, _ = strings.Cut(name, ":")
 	h := r.w.hosts[name]
 	mayAsk, _ := r.w.mayAsk(r.now, r.slotted)
 	_, may := mayAsk[h.group]

@@ -58,14 +58,26 @@ func (s *Slots) NextFailed() (doc, hostID uint32) {
 		hostID = u.failed[len(u.failed)-1]
 		h := s.hosts.At(hostID)
 		if h.failed { // it may have been bound since
-			for id := h.origins; id != 0; id = s.origins.At(id).next {
-				if s.origins.At(id).queue != 0 {
-					return s.dequeueFirst(id), hostID
-				}
+			queue := h.first
+			if queue == 0 { // few, if any, have documents that may not be sent
+				queue = s.anyQueue(h)
+			}
+			if queue != 0 {
+				return s.dequeueFirst(queue), hostID
 			}
 		}
 		h.failed = false
 		u.failed = u.failed[:len(u.failed)-1]
 	}
 	return 0, 0
+}
+
+// anyQueue returns an origin or pool queue of a host that has a queued document; 0: none has.
+func (s *Slots) anyQueue(h *host) uint32 {
+	for id := h.origins; id != 0; id = s.origins.At(id).next {
+		if s.origins.At(id).queue != 0 {
+			return id
+		}
+	}
+	return 0
 }

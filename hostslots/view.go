@@ -229,14 +229,14 @@ type HostView struct {
 func (h Host) View() HostView {
 	s, r := h.s, h.record()
 	v := HostView{
-		Slot: -1, OwnRequests: int(r.own), Offers: r.offers > 0, Queued: int(r.docs),
+		Slot: -1, OwnRequests: int(r.own), Offers: r.first != 0, Queued: int(r.docs),
 		HostDelay: s.pacer.extra(&r.site).crawlDelay, Blocked: h.BlockedUntil(), Limits: h.Limits(),
 		Moving: r.moving, AddressPending: r.addressPending,
 	}
 	v.Site, v.Address = s.levels(h.id)
 	v.Next = max(v.Site.Next, v.Address.Next)
 	for o := r.origins; o != 0 && !v.Suspended; o = s.origins.At(o).next {
-		v.Suspended = s.origins.At(o).suspension != 0
+		v.Suspended = s.origins.At(o).closed&forSpider != 0
 	}
 	if r.group == 0 {
 		return v
