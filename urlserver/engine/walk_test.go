@@ -20,10 +20,12 @@ type walk struct {
 	now     time.Duration
 	todo    []todo
 	calm    bool // nothing goes wrong any more, and no more documents come
-	docs    int  // given out so far
+	given   int  // documents, so far
+	docs    walkIndex
 	names   map[string]answer
 	ends    map[string]time.Duration // of what names has
 	spiders map[uint32]bool
+	conns   map[uint32]int // how many spiders a number has had
 	store   walkStore
 }
 
@@ -48,7 +50,7 @@ const (
 func newWalk(t *testing.T, seed uint64) *walk {
 	w := &walk{
 		t: t, rng: rand.New(rand.NewPCG(seed, 0)), names: map[string]answer{},
-		ends: map[string]time.Duration{}, spiders: map[uint32]bool{},
+		ends: map[string]time.Duration{}, spiders: map[uint32]bool{}, docs: newWalkIndex(), conns: map[uint32]int{},
 		store: walkStore{leases: map[string]walkLeaseOf{}, bound: map[string]walkBound{}},
 	}
 	w.cfg = configs.Default()
@@ -65,6 +67,7 @@ func newWalk(t *testing.T, seed uint64) *walk {
 	w.cfg.VHosts.RejectOver = 4 + w.rng.IntN(30)
 	w.e = New(w.cfg, Options{
 		Cached: w.cached, Lease: walkLease, Counted: w.chance(70), Exact: w.chance(30),
+		Crawls: w.chance(50), Shared: w.chance(30),
 		ForNow: func(err error) bool { return err == errServfail },
 		Down:   func(err error) bool { return err == errDown },
 	})
@@ -103,6 +106,7 @@ func (w *walk) run(until time.Duration) {
 		}
 		if w.bad(1) && w.chance(10) {
 			w.now += walkLease/2 + w.some(walkLease)
+			w.docs.froze = w.now
 		}
 	}
 }
@@ -152,6 +156,7 @@ func (w *walk) collect() {
 	if out.Leases != nil {
 		w.claims(out.Leases)
 	}
+	w.takeOutcomes(out)
 	dirty, drop := out.Dirty, out.Drop
 	*out = Out{}
 	for _, id := range drop {
@@ -221,8 +226,8 @@ func boundMemory(t *testing.T) {
 	}()
 }
 
-// TestWalk: whatever comes when, the engine rests when it has nothing to do, and keeps nothing of
-// what has ended.
+// TestWalk: whatever comes when, the engine rests when it has nothing to do, loses no document, keeps
+// the gaps of hosts and addresses, and keeps nothing of what has ended.
 func TestWalk(t *testing.T) {
 	boundMemory(t)
 	for seed := range uint64(walks) {
@@ -233,9 +238,11 @@ func TestWalk(t *testing.T) {
 		w.operate()
 		w.run(walkTime)
 		w.calm = true
+		w.connectAs("")
 		w.cfg.Rules = nil
 		w.e.Reconfigure(w.cfg)
 		w.run(w.now + calmTime)
+		w.lost()
 		if w.empty(); t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}

@@ -59,8 +59,7 @@ func (w *walk) index(a *Ask) {
 		if w.calm || rejected[host] && !w.bad(5) {
 			continue
 		}
-		w.docs++
-		p.Batch.Add(fmt.Append(nil, w.docs), fmt.Appendf(nil, "http://%s/%d", host, w.docs), 0)
+		w.addTo(&p.Batch, host)
 	}
 	p.Prepare()
 	w.after(w.some(200*time.Millisecond), func() { w.e.Answered(p) })
@@ -73,6 +72,7 @@ func (w *walk) fetch(f Fetch) {
 			return
 		}
 		w.e.FetchSent(f.ID)
+		w.request("a request for "+f.URL, walkHost([]byte(f.URL)), f.Addr)
 		w.after(w.some(2*second), func() { w.e.Fetched(f.ID, w.robots()) })
 	})
 }
@@ -93,9 +93,17 @@ func (w *walk) robots() robots.Response {
 }
 
 // connect has a spider come that stays for a while.
-func (w *walk) connect() {
+func (w *walk) connect() { w.connectAs([]string{"", "", "p1", "p2"}[w.rng.IntN(4)]) }
+
+func (w *walk) connectAs(pool string) {
 	id := w.e.Connected("spider")
-	w.spiders[id] = true
+	w.conns[id]++
+	if w.spiders[id] = true; pool != "" {
+		w.e.JoinPool(id, pool)
+	}
+	if w.chance(20) {
+		w.e.Lines(id, []Line{{IsRoom: true, Room: 1 + w.rng.IntN(20)}})
+	}
 	w.after(w.some(30*second), func() {
 		if !w.calm {
 			w.hangUp(id)
@@ -118,31 +126,45 @@ func (w *walk) read(id uint32) {
 	if lines == nil {
 		return
 	}
+	conn, sent := w.conns[id], []*walkRequest(nil)
 	w.after(w.some(time.Millisecond), func() {
-		if w.spiders[id] {
+		if w.spiders[id] && w.conns[id] == conn {
+			for _, r := range sent {
+				w.written(r)
+			}
 			w.e.Written(id)
 			w.read(id)
 		}
 	})
 	for line := range bytes.Lines(lines) {
-		f, err := protocol.ParseFetch(bytes.TrimSuffix(line, []byte("\n")))
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		if !w.bad(5) {
-			trans, _ := protocol.ParseTrans(f.Trans)
-			w.answer(id, trans)
+		r := w.readLine(line)
+		if sent = append(sent, r); !w.bad(5) {
+			w.answer(id, r)
 		}
 	}
 }
 
-func (w *walk) answer(id uint32, trans protocol.Trans) {
+func (w *walk) answer(id uint32, r *walkRequest) {
+	trans, conn := r.trans, w.conns[id]
 	status := protocol.Status{Trans: trans, Verb: protocol.Done, Code: 200, HasStatus: true}
-	if w.bad(10) {
+	switch {
+	case w.bad(10):
 		status.Code = 503
+	case w.bad(10):
+		status = protocol.Status{Trans: trans, Verb: protocol.Back, Seconds: w.rng.IntN(3)}
+	case w.bad(5):
+		working := Line{Status: protocol.Status{Trans: trans, Verb: protocol.Working}}
+		w.after(w.some(second), func() {
+			if w.spiders[id] {
+				w.e.Lines(id, []Line{working})
+			}
+		})
 	}
 	w.after(w.some(second), func() {
 		if w.spiders[id] {
+			if w.conns[id] == conn { // or it is another spider by now, to which the answer means nothing
+				w.written(r)
+			}
 			w.e.Lines(id, []Line{{Status: status}})
 		}
 	})
@@ -154,7 +176,7 @@ func (w *walk) operate() {
 	if w.calm {
 		return
 	}
-	switch w.rng.IntN(5) {
+	switch w.rng.IntN(9) {
 	case 0:
 		w.e.Block(fmt.Appendf(nil, "h%d.example", w.rng.IntN(walkHosts)), w.some(5*second))
 	case 1:
@@ -163,8 +185,10 @@ func (w *walk) operate() {
 	case 2, 3:
 		w.cfg.Rules = w.rules()
 		w.e.Reconfigure(w.cfg)
-	default:
+	case 4:
 		w.e.WakeIndex()
+	default:
+		w.crawlControl()
 	}
 }
 
