@@ -128,7 +128,7 @@ func (e *Engine) returnDoc(doc uint32) {
 // dequeueLook is how many origins one search for a document to return looks at.
 const dequeueLook = 64
 
-// returnQueued returns queued documents to a shared index while no spider is connected, or after
+// returnQueued returns queued documents to a shared index while no spider takes any, or after
 // RecallAll.
 func (e *Engine) returnQueued(budget *int) {
 	if !e.outcomes.recallsQueued && !e.noSpiders() || len(e.spiders.leaving) > 0 || e.intake.batch != nil {

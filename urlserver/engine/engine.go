@@ -44,7 +44,7 @@ type Options struct {
 	// site with others.
 	Pauses []Pause
 	// Shared: the index gives documents to others, too, and takes unsent ones back (Out.Returns).
-	// While no spider is connected, the engine gives all documents back.
+	// While no spider takes documents, the engine gives all back.
 	Shared bool
 	// Lease is the length of the leases if daemons share a reservation: a group is requested only
 	// while it is leased (Out.Leases). 0: they do not share one.
@@ -279,6 +279,7 @@ func (e *Engine) Step(clock func() time.Duration) (wait time.Duration) {
 	e.retryRobots()
 	e.endDelays(&due)
 	e.returnQueued(&budget)
+	e.awaitRoom(&due)
 	if !e.sending.disabled() && e.rules.next == 0 && !e.outcomes.recallsQueued {
 		e.startRequests(&budget, &waiter{}) // the second call tells how long to wait
 		e.send(&budget, &due, clock)

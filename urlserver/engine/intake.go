@@ -236,11 +236,6 @@ func (e *Engine) askIndex(due *waiter) {
 	e.Out.Ask = a
 }
 
-// noSpiders reports whether no spider is connected while others could send the index's documents.
-func (e *Engine) noSpiders() bool {
-	return e.spiders.connected == 0 && (e.opt.Shared || e.now < e.intake.remoteUntil)
-}
-
 // NoteRemoteLease records that another daemon leases documents from this daemon's index.
 func (e *Engine) NoteRemoteLease() { e.intake.remoteUntil = e.now + docindex.RemoteLease }
 

@@ -158,6 +158,9 @@ func (e *Engine) loseSpider(id uint32, sp *spider, how hostslots.Lateness) {
 	sp.gone, sp.out, sp.queued = true, nil, 0
 	sp.peer.connected--
 	e.spiders.connected--
+	if sp.room != 0 {
+		e.countTaking(false)
+	}
 	e.countConnected(sp.pool, -1)
 	e.spiders.delayed.Remove(id)
 	e.spiders.unreserve(sp.pool, id)

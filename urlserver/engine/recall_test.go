@@ -162,6 +162,49 @@ func TestGivesBackAfterALoss(t *testing.T) {
 	}
 }
 
+// TestGivesBackWhileNoSpiderTakesDocuments: the spider of an index that others use says ROOM 0. After
+// roomGrace all that is not at the spider goes back, and the index is not asked until the spider has
+// room again. Where nobody else uses the index, everything stays.
+func TestGivesBackWhileNoSpiderTakesDocuments(t *testing.T) {
+	for _, shared := range []bool{true, false} {
+		e := paced(4, func(c *configs.Config) { c.ReqHostConcurrent = 9 })
+		e.opt.Shared = shared
+		id := e.Connected("spider")
+		room := func(at time.Duration, n int) {
+			e.Advance(at, time.Time{})
+			e.Lines(id, []Line{{IsRoom: true, Room: n}})
+			e.Step(nil)
+		}
+		back := func(at time.Duration, want int) {
+			t.Helper()
+			e.Out.Ask, e.intake.asking = nil, false
+			stepAt(e, at)
+			if !shared {
+				want = 0
+			}
+			if got, asks := e.Out.Returns.Len(), e.Out.Ask != nil; got != want || asks != (want == 0) {
+				t.Fatalf("shared: %v: %d of 4 are given back at %v, and the index is asked: %v; want %d and %v",
+					shared, got, at, asks, want, want == 0)
+			}
+		}
+		stepAt(e, 10*second)
+		room(11*second, 0)
+		back(11*second+roomGrace/2, 0)
+		room(11*second+roomGrace*3/4, 1)
+		room(11*second+roomGrace*7/8, 0)
+		back(11*second+roomGrace*3/2, 0)
+		if wait := e.Step(nil); wait <= 0 || wait > roomGrace {
+			t.Errorf("the next step is due in %v; want one when the documents go back", wait)
+		}
+		back(11*second+roomGrace*2, 3)
+		e.Out.Returns.Reset()
+		room(15*second, 5)
+		back(16*second, 0)
+		e.Gone(id)
+		back(17*second, 1)
+	}
+}
+
 // TestBlockedWhileTheRequestIsOpen blocks a host that a robots.txt redirects to while that is
 // fetched there, for which this process has no room: who waits for it learns that it is blocked, as
 // where the block came before.

@@ -1,13 +1,47 @@
 package engine
 
+import "time"
+
 // noRoomSaid is spider.room of a spider that has not said how much it takes.
 const noRoomSaid = -1
 
 // setRoom notes that at most so many documents may be at a spider from now on.
 func (e *Engine) setRoom(id uint32, sp *spider, n int) {
+	if took, takes := sp.room != 0, n != 0; took != takes && !sp.gone {
+		e.countTaking(takes)
+	}
 	sp.room = n
 	if n == 0 {
 		e.spiders.unreserve(sp.pool, id)
+	}
+}
+
+// roomGrace is how long the slots keep documents that others could have while all spiders say ROOM 0:
+// some say it for a moment only.
+const roomGrace = time.Second
+
+// countTaking counts a spider that begins to take documents, or one that no longer does.
+func (e *Engine) countTaking(begins bool) {
+	if begins {
+		e.spiders.taking++
+		return
+	}
+	if e.spiders.taking--; e.spiders.taking == 0 {
+		e.spiders.noneTakes = e.now
+	}
+}
+
+// noSpiders reports whether no spider takes documents while others could have those of the index.
+func (e *Engine) noSpiders() bool {
+	ss := &e.spiders
+	return (e.opt.Shared || e.now < e.intake.remoteUntil) &&
+		(ss.connected == 0 || ss.taking == 0 && e.now-ss.noneTakes >= roomGrace)
+}
+
+// awaitRoom has a Step at the end of roomGrace.
+func (e *Engine) awaitRoom(due *waiter) {
+	if ss := &e.spiders; ss.connected > 0 && ss.taking == 0 {
+		due.after(ss.noneTakes + roomGrace - e.now)
 	}
 }
 

@@ -23,6 +23,8 @@ type spiders struct {
 	backs     backs               // documents that they gave back
 	leaving   []uint32            // spiders that have gone, with documents to be queued again
 	connected int                 // spiders that have not gone
+	taking    int                 // those of them that have not said ROOM 0
+	noneTakes time.Duration       // since when there are none, if taking is 0
 }
 
 // pools has the spider pools, by number and by spiderid.
@@ -98,6 +100,7 @@ func (e *Engine) ConnectedFrom(addr, peer string) (id uint32) {
 	}
 	e.spiders.byID[id] = sp
 	e.spiders.connected++
+	e.countTaking(true)
 	e.countConnected(0, 1)
 	e.outcomes.returnCursor = 0
 	e.holdUntil(id, sp, sp.peer.until)

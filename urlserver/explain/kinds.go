@@ -219,8 +219,8 @@ var words = [kinds]string{
 		"as much of them is held as may be (Queue_Len, vhosts.reject_over)",
 	UnaskedOutcomesFull: "outcomes cannot be delivered to the doc index and docindex.outcomes_max " +
 		"is reached: nothing is asked for",
-	UnaskedNoSpider: "no spider is connected, so host slots take nothing from those who have other " +
-		"ways to fetch it",
+	UnaskedNoSpider: "no spider is connected that takes documents, so host slots take nothing from those who have " +
+		"other ways to fetch it",
 	UnaskedPayloads:     "payloads of held documents take as much memory as they may ({0} MiB)",
 	UnaskedLeftoverFull: "as many documents wait for slots as may (leftover.max, {0})",
 	UnaskedSlotsFull: "all {0} host slots are taken (Queue_Count), or enough documents wait for " +
