@@ -26,6 +26,8 @@ func (s *Server) handler() http.Handler {
 			writeError(w, err)
 			return
 		}
+		r, done := outliving(r)
+		defer done()
 		s.routes.ServeHTTP(w, r)
 	})
 	return s.withDeadlines(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,0 +1,30 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+)
+
+// requestsKey is the key of a context under which withRequests notes that context.
+type requestsKey struct{}
+
+// withRequests returns a context for the requests of a server; it ends with the given one.
+func withRequests(ctx context.Context) context.Context {
+	return context.WithValue(ctx, requestsKey{}, ctx)
+}
+
+// outliving returns r with a context that does not end when its client closes its side of the
+// connection: the client may wait for the answer. It ends with all requests of the server, or when done
+// is called. If the client has gone, a write fails.
+//
+// Two paths keep r's context. The feed of a page that was closed ends at once. Nobody is handed candidates
+// who has gone: they would be out until their lease ends.
+func outliving(r *http.Request) (_ *http.Request, done func()) {
+	requests, ok := r.Context().Value(requestsKey{}).(context.Context)
+	if !ok || r.URL.Path == "/api/live" || r.URL.Path == "/docindex/candidates" {
+		return r, func() {}
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	stop := context.AfterFunc(requests, cancel)
+	return r.WithContext(ctx), func() { stop(); cancel() }
+}

@@ -1,0 +1,89 @@
+package httpapi
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"urlserver/docindex"
+	"urlserver/docindex/memory"
+)
+
+// halfClosed is a connection whose client sends a text, and then closes its side.
+type halfClosed struct {
+	net.Conn
+	text io.Reader
+}
+
+func (c halfClosed) Read(p []byte) (int, error) { return c.text.Read(p) }
+
+// slowPuts is a store whose puts take a while. They fail if nobody wants the result any more.
+type slowPuts struct {
+	*memory.Store
+	took time.Duration
+}
+
+func (s slowPuts) Put(ctx context.Context, p *docindex.Puts) (docindex.PutResult, error) {
+	select {
+	case <-time.After(s.took):
+		return s.Store.Put(ctx, p)
+	case <-ctx.Done():
+		return docindex.PutResult{}, ctx.Err()
+	}
+}
+
+// sendAndClose has a server with a store answer a put whose client closes its side behind it.
+func sendAndClose(t *testing.T, s *Server) (from net.Conn, stop context.CancelFunc, ended chan error) {
+	t.Helper()
+	const text = "POST /docindex/urls HTTP/1.1\r\nHost: localhost\r\nContent-Length: 17\r\n\r\nhttp://a.example/"
+	l := newPipes()
+	ctx, stop := context.WithCancel(context.Background())
+	ended = make(chan error, 1)
+	go func() { ended <- s.Serve(ctx, l) }()
+	ours, theirs := net.Pipe()
+	l.conns <- halfClosed{theirs, strings.NewReader(text)}
+	return ours, stop, ended
+}
+
+// TestHalfClosed has a client close its side of the connection when it has sent its request, as nc -N
+// does: it gets its answer, however long that takes.
+func TestHalfClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := slowPuts{memory.New(), 10 * time.Second}
+		conn, stop, ended := sendAndClose(t, New(Config{Daemon: idle(t, store), Store: store, Log: zerolog.Nop()}))
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		if resp.StatusCode != http.StatusOK || err != nil || !strings.Contains(string(body), `"new":1`) {
+			t.Errorf("answer %d %s, %v; want 200 with one new URL", resp.StatusCode, body, err)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestStopEndsWhatIsUnderWay stops a server while a store does not answer.
+func TestStopEndsWhatIsUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := slowPuts{memory.New(), 24 * time.Hour}
+		_, stop, ended := sendAndClose(t, New(Config{Daemon: idle(t, store), Store: store, Log: zerolog.Nop()}))
+		synctest.Wait()
+		began := time.Now()
+		stop()
+		if err := <-ended; err != nil || time.Since(began) > stopWait {
+			t.Errorf("stopped after %v: %v; want at most %v", time.Since(began), err, stopWait)
+		}
+	})
+}
