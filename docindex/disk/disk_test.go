@@ -1,6 +1,7 @@
 package disk_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -100,4 +101,24 @@ func TestPackedReopened(t *testing.T) {
 	want("purged", docindex.Dropped, false)
 	clearSome(t, s)
 	want("cleared", docindex.Dropped, false)
+}
+
+// TestListingsFailWithTheIndex has calls list an index that can no longer be read: none of them takes it
+// for empty.
+func TestListingsFailWithTheIndex(t *testing.T) {
+	s := open(t, t.TempDir(), disk.None)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	_, crawls := s.Crawls(ctx)
+	for what, err := range map[string]error{
+		"Crawls": crawls,
+		"Queues": s.Queues(ctx, nil, func([]byte, bool) bool { return true }),
+		"List":   s.List(ctx, docindex.Scope{}, func(*docindex.Document) bool { return true }),
+	} {
+		if !errors.Is(err, disk.ErrClosed) {
+			t.Errorf("%s: %v; want %v", what, err, disk.ErrClosed)
+		}
+	}
 }

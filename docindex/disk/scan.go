@@ -130,8 +130,8 @@ func lastNumber(key []byte) uint32 { return binary.BigEndian.Uint32(key[len(key)
 
 // Queues is [docindex.Frontier.Queues].
 func (s *Store) Queues(ctx context.Context, crawl []byte, visit func(key []byte, idle bool) bool) error {
-	return embedded.VisitQueues(ctx, func(from uint32, add func(key []byte, idle bool)) uint32 {
-		next, err := s.someQueues(crawl, from, func(no uint32, q *queueRecord) {
+	return embedded.VisitQueues(ctx, func(from uint32, add func(key []byte, idle bool)) (uint32, error) {
+		return s.someQueues(crawl, from, func(no uint32, q *queueRecord) {
 			now := s.base.Now()
 			idle := q.Scheduled == 0 || q.Blocked > now
 			if id := s.queues.byNumber(no); id != 0 {
@@ -139,9 +139,5 @@ func (s *Store) Queues(ctx context.Context, crawl []byte, visit func(key []byte,
 			}
 			add(q.key, idle)
 		})
-		if err != nil {
-			return 0
-		}
-		return next
 	}, visit)
 }

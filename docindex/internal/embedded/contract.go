@@ -134,10 +134,10 @@ func (c Contract) Active(context.Context) (bool, error) {
 
 // Queues is [docindex.Frontier.Queues].
 func (c Contract) Queues(ctx context.Context, crawl []byte, visit func(key []byte, idle bool) bool) error {
-	return VisitQueues(ctx, func(from uint32, add func(key []byte, idle bool)) uint32 {
+	return VisitQueues(ctx, func(from uint32, add func(key []byte, idle bool)) (uint32, error) {
 		c.b.Mu.Lock()
 		defer c.b.Mu.Unlock()
-		return c.b.Sched.SomeQueues(crawl, from, c.b.Now(), add)
+		return c.b.Sched.SomeQueues(crawl, from, c.b.Now(), add), nil
 	}, visit)
 }
 

@@ -16,7 +16,7 @@ import (
 // VisitQueues calls visit with the keys that some yields. some yields the keys of queues from a
 // number on and returns the number to continue with, or 0.
 func VisitQueues(
-	ctx context.Context, some func(from uint32, add func(key []byte, idle bool)) (next uint32),
+	ctx context.Context, some func(from uint32, add func(key []byte, idle bool)) (next uint32, err error),
 	visit func(key []byte, idle bool) bool,
 ) error {
 	type seen struct {
@@ -30,10 +30,13 @@ func VisitQueues(
 			return err
 		}
 		keys, list = keys[:0], list[:0]
-		next = some(next, func(key []byte, idle bool) {
+		var err error
+		if next, err = some(next, func(key []byte, idle bool) {
 			keys = append(keys, key...)
 			list = append(list, seen{len(keys), idle})
-		})
+		}); err != nil {
+			return err
+		}
 		begin := 0
 		for _, q := range list {
 			if !visit(keys[begin:q.end], q.idle) {
