@@ -301,9 +301,7 @@ func (s *Store) NameLengths() (lengths []int, err error) {
 	return lengths, err
 }
 
-// CreateManifest creates a file as Pebble creates its manifest while a store is open.
+// CreateManifest creates a file as Pebble creates its manifest.
 func CreateManifest(path string) (vfs.File, error) {
-	s := &space{FS: vfs.Default}
-	s.opened.Store(true)
-	return s.Create(path, forManifest)
+	return (&space{FS: vfs.Default}).Create(path, forManifest)
 }

@@ -8,8 +8,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"urlserver/docindex/disk"
 )
 
@@ -47,37 +45,6 @@ func TestManifestOnFullDisk(t *testing.T) {
 	got, err := os.ReadFile(filepath.Join(path, "manifest"))
 	if err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%d bytes are read, %v; want the %d that were written", len(got), err, len(want))
-	}
-}
-
-// TestManifestBegunOnFullDisk: a manifest that is begun while the disk is full waits until there is room for what
-// Pebble writes at first. That room is there although the disk is filled again.
-func TestManifestBegunOnFullDisk(t *testing.T) {
-	path := smallDisk(t, 8)
-	filler := filepath.Join(path, "filler")
-	fillUp(t, filler)
-	var manifest vfs.File
-	created := make(chan error, 1)
-	go func() {
-		var err error
-		manifest, err = disk.CreateManifest(filepath.Join(path, "manifest"))
-		created <- err
-	}()
-	if err := os.Remove(filler); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-created; err != nil {
-		t.Fatal(err)
-	}
-	defer manifest.Close()
-	fillUp(t, filler)
-	for n := 0; n < 1<<20; n += 32 << 10 {
-		if _, err := manifest.Write(make([]byte, 32<<10)); err != nil {
-			t.Fatalf("%d bytes were written: %v", n, err)
-		}
-	}
-	if err := manifest.Sync(); err != nil {
-		t.Fatal(err)
 	}
 }
 

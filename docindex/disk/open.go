@@ -52,7 +52,6 @@ func Open(cfg Config) (*Store, error) {
 		s.db.Close()
 		return nil, fmt.Errorf("docindex: %s: %w", cfg.Path, err)
 	}
-	s.db.space.opened.Store(true)
 	s.db.helpers.Go(s.countNowAndThen)
 	s.db.helpers.Go(s.dropPauses)
 	s.db.merging.begin()

@@ -29,8 +29,7 @@ type space struct {
 	vfs.FS
 	path    string
 	closing <-chan struct{}
-	opened  atomic.Bool // the store
-	table   int         // bytes of a memtable, and of a table
+	table   int // bytes of a memtable, and of a table
 
 	asked   time.Time // when the file system was asked last; this and the next are under the store's lock
 	written int       // bytes written since then
@@ -102,7 +101,7 @@ func (s *space) waitAfterFailure() {
 
 // Create is [vfs.FS.Create]. Pebble repeats a flush that failed at once and for ever, so Create waits
 // after a failure (compactions wait in grant.Done). For a compaction it waits until half of the reserve is
-// free, and returns ENOSPC if the store is closed meanwhile. For a manifest it waits for room for the beginning.
+// free, and returns ENOSPC if the store is closed meanwhile.
 func (s *space) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	if category == forFlush {
 		s.waitAfterFailure()
@@ -125,7 +124,7 @@ func (s *space) Create(name string, category vfs.DiskWriteCategory) (vfs.File, e
 	case forFlush, forCompaction:
 		return &tableWriter{File: f}, nil
 	case forManifest:
-		return s.newManifest(f), nil
+		return &manifestFile{File: f}, nil
 	}
 	return f, nil
 }
