@@ -15,7 +15,8 @@ import (
 const (
 	maxWaiting = 4 << 20               // bytes of log lines that wait to be written
 	patience   = 50 * time.Millisecond // how long Write waits for its line to be written
-	slowAfter  = 5 * time.Millisecond  // an output is slow while what waited for it takes so long to write
+	slowAfter  = 5 * time.Millisecond  // an output is slow that takes so long to write what waited for it
+	slowFor    = time.Second           // and so long after that
 	lastWait   = 3 * time.Second       // time for the lines that wait when the program ends
 )
 
@@ -29,25 +30,26 @@ type LogWriter struct {
 	more chan struct{} // holds one when there may be something to do
 	done chan struct{} // closed when run has ended
 
-	mu      sync.Mutex    // guards all below; held for memory work only
-	waiting []byte        // whole lines
-	written chan struct{} // closed when they are written
-	dropped int           // lines that the log does not count yet
-	slow    bool          // the output; Write does not wait
-	closed  bool
+	mu        sync.Mutex    // guards all below; held for memory work only
+	waiting   []byte        // whole lines
+	written   chan struct{} // closed when they are written
+	dropped   int           // lines that the log does not count yet
+	hangs     bool          // Write does not wait: the output takes long, or nothing is written yet or any more
+	slowUntil time.Time     // until then Write does not wait either
+	closed    bool
 }
 
 // NewLogWriter returns a writer to out. Lines wait until Start. The line that counts dropped ones also goes to
 // also, as JSON.
 func NewLogWriter(out io.Writer, also ...io.Writer) *LogWriter {
 	return &LogWriter{out: out, also: zerolog.MultiLevelWriter(also...), more: make(chan struct{}, 1),
-		done: make(chan struct{}), written: make(chan struct{}), slow: true}
+		done: make(chan struct{}), written: make(chan struct{}), hangs: true}
 }
 
 // Write takes one line.
 func (w *LogWriter) Write(line []byte) (int, error) {
 	w.mu.Lock()
-	written, waits := w.written, !w.slow
+	written, waits := w.written, !w.hangs && time.Now().After(w.slowUntil)
 	if n := len(w.waiting); n > 0 && n+len(line) > maxWaiting {
 		w.dropped++
 		waits = false
@@ -60,7 +62,7 @@ func (w *LogWriter) Write(line []byte) (int, error) {
 		select {
 		case <-written:
 		case <-time.After(patience):
-			w.setSlow(written)
+			w.setHangs(written)
 		}
 	}
 	return len(line), nil
@@ -73,14 +75,14 @@ func (w *LogWriter) wake() {
 	}
 }
 
-// setSlow notes that the output is slow, unless the lines of written are written meanwhile.
-func (w *LogWriter) setSlow(written <-chan struct{}) {
+// setHangs notes that the output takes long, unless the lines of written are written meanwhile.
+func (w *LogWriter) setHangs(written <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	select {
 	case <-written:
 	default:
-		w.slow = true
+		w.hangs = true
 	}
 }
 
@@ -88,14 +90,13 @@ func (w *LogWriter) setSlow(written <-chan struct{}) {
 // calls Close.
 func (w *LogWriter) Start() {
 	w.mu.Lock()
-	w.slow = false
+	w.hangs = false
 	w.mu.Unlock()
 	go w.run()
 }
 
 func (w *LogWriter) run() {
 	defer close(w.done)
-	slow := false
 	for out := (lineWriter{out: w.out}); ; {
 		text, written, dropped, closed := w.take()
 		begin := time.Now()
@@ -107,16 +108,14 @@ func (w *LogWriter) run() {
 		if dropped > 0 && (closed || !out.failed) {
 			w.count(&out, dropped)
 		}
-		if len(text) > 0 { // and there may be more
-			slow = time.Since(begin) >= slowAfter
-			w.finish(written, slow)
-			continue
-		}
-		w.finish(written, slow || closed)
-		if closed {
+		w.finish(written, time.Since(begin) >= slowAfter, closed)
+		switch {
+		case len(text) > 0: // there may be more
+		case closed:
 			return
+		default:
+			<-w.more
 		}
-		<-w.more
 	}
 }
 
@@ -130,11 +129,14 @@ func (w *LogWriter) take() (text []byte, written chan struct{}, dropped int, clo
 }
 
 // finish tells those who wait that their lines are written.
-func (w *LogWriter) finish(written chan struct{}, slow bool) {
+func (w *LogWriter) finish(written chan struct{}, slow, closed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	close(written)
-	w.slow = slow
+	w.hangs = closed
+	if slow {
+		w.slowUntil = time.Now().Add(slowFor)
+	}
 }
 
 // count logs how many lines were dropped.
