@@ -362,6 +362,7 @@ func (s *stalls) watch(t *testing.T) {
 	t.Cleanup(func() { close(end); <-ended })
 	go func() {
 		defer close(ended)
+		defer s.begin(time.Time{})
 		for began := time.Now(); ; began = time.Now() {
 			s.begin(began)
 			select {
