@@ -412,8 +412,9 @@ func (e *Engine) acquireAnswered(c *LeaseRequest, began time.Duration) {
 			return
 		}
 		e.releaseLease(c.group)
-		if host := e.slots.FindHost([]byte(c.Host)); host != 0 {
-			e.bindAgain(host)
+		if e.takeOut(c) { // the next request names another host
+			e.slots.Group(c.group).LeaseDenied(e.now, time.Millisecond)
+			return
 		}
 	case Denied:
 		e.stats.LeasesDenied++
@@ -432,6 +433,17 @@ func (e *Engine) acquireAnswered(c *LeaseRequest, began time.Duration) {
 func (e *Engine) isOfAnother(c *LeaseRequest) bool {
 	g := e.slots.Group(c.group)
 	return c.Group != "" && g.IsSite() && g.Name() != c.Group && g.Name() != c.Host
+}
+
+// takeOut takes the host that a request names out of the group of the request. It returns whether another
+// host of the group is named next.
+func (e *Engine) takeOut(c *LeaseRequest) bool {
+	g := e.slots.Group(c.group)
+	host := e.slots.FindHost([]byte(c.Host))
+	if host != 0 && g.AnyHost() == host {
+		e.bindAgain(host)
+	}
+	return g.AnyHost() != host && g.AnyHost() != 0
 }
 
 // leaseGranted notes a lease, which began when the reservation was asked at the earliest.

@@ -361,6 +361,49 @@ func TestHostLeavesAnAlias(t *testing.T) {
 	}
 }
 
+// TestManyHostsLeaveAnAlias: a daemon has many hosts in the group of an alias, and all but one leave it. It
+// asks the one soon, though each of the others has to be taken out of the group.
+func TestManyHostsLeaveAnAlias(t *testing.T) {
+	const leave = 20
+	for _, docs := range []int{1, 3} { // of each host that leaves: it has none then, or some
+		now, ctx := second, t.Context()
+		store := memory.New(memory.Config{Now: func() time.Time { return start.Add(now) }})
+		hosts := []string{"moves.test"}
+		for i := range leave {
+			hosts = append(hosts, fmt.Sprintf("h%d.test", i))
+		}
+		if err := store.SetAlias(ctx, "shop", hosts); err != nil {
+			t.Fatal(err)
+		}
+		s := newSharing(t, store, netip.MustParseAddr("192.0.2.2"), 0)
+		for _, host := range hosts[1:] {
+			for s.giveOf(host, docs); s.e.intake.batch != nil; now += second / 4 {
+				s.step(now, false)
+			}
+		}
+		for docs == 1 && s.e.slots.Counts().Held > 0 && now < 1000*second {
+			s.step(now, false)
+			now += second / 4
+		}
+		s.give(10)
+		for range 8 {
+			s.step(now, false)
+			now += second / 4
+		}
+		if err := store.SetAlias(ctx, "shop", []string{"moves.test", "joins.test"}); err != nil {
+			t.Fatal(err)
+		}
+		now += 2 * lease // the daemon stands still, and its lease ends
+		left := func() int { return s.e.slots.Host(s.e.slots.FindHost([]byte("moves.test"))).Docs() }
+		began, was := now, left()
+		for ; left() == was; now += second / 4 {
+			if s.step(now, false); now > began+2*lease {
+				t.Fatalf("%d documents each: moves.test is not asked within %v", docs, now-began)
+			}
+		}
+	}
+}
+
 // TestNetworkThatBecomesShared: a rule makes a network shared on which a host is bound to its
 // address. The host goes on at once, and is a group by itself when that binding has ended.
 func TestNetworkThatBecomesShared(t *testing.T) {
