@@ -14,14 +14,14 @@ func withRequests(ctx context.Context) context.Context {
 }
 
 // outliving returns r with a context that does not end when its client closes its side of the
-// connection: the client may wait for the answer. It ends with all requests of the server, or when done
-// is called. If the client has gone, a write fails.
+// connection: the client may wait for the answer to a change. It ends with all requests of the server, or
+// when done is called.
 //
-// Two paths keep r's context. The feed of a page that was closed ends at once. Nobody is handed candidates
-// who has gone: they would be out until their lease ends.
+// Two kinds of requests keep r's context. What only reads ends with its client: others may wait for the
+// same list. Nobody is handed candidates who has gone: they would be out until their lease ends.
 func outliving(r *http.Request) (_ *http.Request, done func()) {
 	requests, ok := r.Context().Value(requestsKey{}).(context.Context)
-	if !ok || r.URL.Path == "/api/live" || r.URL.Path == "/docindex/candidates" {
+	if !ok || r.Method == http.MethodGet || r.Method == http.MethodHead || r.URL.Path == "/docindex/candidates" {
 		return r, func() {}
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))

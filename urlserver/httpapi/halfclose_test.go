@@ -40,16 +40,17 @@ func (s slowPuts) Put(ctx context.Context, p *docindex.Puts) (docindex.PutResult
 	}
 }
 
+const putOfOne = "POST /docindex/urls HTTP/1.1\r\nHost: localhost\r\nContent-Length: 17\r\n\r\nhttp://a.example/"
+
 // sendAndClose has a server with a store answer a put whose client closes its side behind it.
 func sendAndClose(t *testing.T, s *Server) (from net.Conn, stop context.CancelFunc, ended chan error) {
 	t.Helper()
-	const text = "POST /docindex/urls HTTP/1.1\r\nHost: localhost\r\nContent-Length: 17\r\n\r\nhttp://a.example/"
 	l := newPipes()
 	ctx, stop := context.WithCancel(context.Background())
 	ended = make(chan error, 1)
 	go func() { ended <- s.Serve(ctx, l) }()
 	ours, theirs := net.Pipe()
-	l.conns <- halfClosed{theirs, strings.NewReader(text)}
+	l.conns <- halfClosed{theirs, strings.NewReader(putOfOne)}
 	return ours, stop, ended
 }
 
@@ -70,6 +71,48 @@ func TestHalfClosed(t *testing.T) {
 		stop()
 		if err := <-ended; err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// breaking is a listener that fails at some time.
+type breaking struct {
+	net.Listener
+	conns chan net.Conn
+	fail  chan struct{}
+}
+
+func (l breaking) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.fail:
+		return nil, net.ErrClosed
+	}
+}
+
+func (breaking) Close() error   { return nil }
+func (breaking) Addr() net.Addr { return &net.TCPAddr{} }
+
+// TestListenerFails: a server whose listener fails ends what is under way.
+func TestListenerFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := slowPuts{memory.New(), 24 * time.Hour}
+		s := New(Config{Daemon: idle(t, store), Store: store, Log: zerolog.Nop()})
+		l := breaking{conns: make(chan net.Conn, 1), fail: make(chan struct{})}
+		ended := make(chan error, 1)
+		go func() { ended <- s.Serve(t.Context(), l) }()
+		ours, theirs := net.Pipe()
+		l.conns <- theirs
+		go io.Copy(io.Discard, ours)
+		if _, err := io.WriteString(ours, putOfOne); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		began := time.Now()
+		close(l.fail)
+		if err := <-ended; err == nil || time.Since(began) > stopWait {
+			t.Errorf("ended after %v: %v; want an error within %v", time.Since(began), err, stopWait)
 		}
 	})
 }

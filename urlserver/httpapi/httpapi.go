@@ -175,6 +175,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
+	cut()
 	return errors.Join(err, srv.Close())
 }
 
