@@ -159,7 +159,7 @@ func (e *Engine) loseSpider(id uint32, sp *spider, how hostslots.Lateness) {
 	sp.peer.connected--
 	e.spiders.connected--
 	if sp.room != 0 {
-		e.countTaking(false)
+		e.countTaking(false, sp.sent > 0)
 	}
 	e.countConnected(sp.pool, -1)
 	e.spiders.delayed.Remove(id)

@@ -221,3 +221,65 @@ func TestBlockedWhileTheRequestIsOpen(t *testing.T) {
 		t.Errorf("%d fetches of robots.txt wait for a blocked host; want none", n)
 	}
 }
+
+// TestHealthChecksOfTheSpiderPort: beside a spider that says ROOM 0 others connect and end all the time and
+// are sent nothing. The documents go back all the same.
+func TestHealthChecksOfTheSpiderPort(t *testing.T) {
+	e := paced(4, func(*configs.Config) {})
+	e.opt.Shared = true
+	now := 10 * second
+	e.Lines(e.Connected("spider"), []Line{{IsRoom: true, Room: 0}})
+	for until := now + 3*roomGrace; now < until; now += roomGrace / 2 {
+		stepAt(e, now)
+		check := e.Connected("check")
+		e.AwaitHandshake(check)
+		e.Step(nil)
+		e.Gone(check)
+	}
+	if stepAt(e, now); e.slots.Counts().Held > 0 {
+		t.Errorf("%d of 4 documents are still held", e.slots.Counts().Held)
+	}
+}
+
+// TestRoomWhileDocumentsGoBack: a spider says ROOM 1 after some of the documents went back, the index offers
+// these again, and the spider says ROOM 0. All go back then.
+func TestRoomWhileDocumentsGoBack(t *testing.T) {
+	const documents = 1500 // more than a Step gives back
+	e := paced(1, func(c *configs.Config) { c.Leftover.Max, c.Spider.MaxInFlight = 2*documents, 1 })
+	e.opt.Shared = true
+	now := 10 * second
+	id := e.Connected("spider")
+	offer := func(n int) {
+		e.Out.Ask, e.intake.asking = nil, true
+		p := &Prepared{}
+		for i := range n {
+			p.Batch.Add(fmt.Append(nil, "d", i), fmt.Appendf(nil, "http://h%d.test/", i), 0)
+		}
+		p.Prepare()
+		e.Answered(p)
+		for e.intake.batch != nil {
+			now += second / 100
+			stepAt(e, now)
+		}
+	}
+	room := func(n int) {
+		e.Lines(id, []Line{{IsRoom: true, Room: n}})
+		now += roomGrace
+	}
+	offer(documents)
+	room(0)
+	stepAt(e, now)
+	some := e.Out.Returns.Len()
+	if some == 0 || some >= documents {
+		t.Fatalf("a step gives %d of %d documents back; want a part", some, documents)
+	}
+	room(1)
+	e.Out.Returns.Reset()
+	offer(some)
+	room(0)
+	for e.Advance(now, time.Time{}); e.Step(nil) == 0; {
+	}
+	if c := e.slots.Counts(); c.Held != c.InFlight {
+		t.Errorf("%d documents stay; want none but what is at the spider", c.Held-c.InFlight)
+	}
+}

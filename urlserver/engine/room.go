@@ -8,7 +8,7 @@ const noRoomSaid = -1
 // setRoom notes that at most so many documents may be at a spider from now on.
 func (e *Engine) setRoom(id uint32, sp *spider, n int) {
 	if took, takes := sp.room != 0, n != 0; took != takes && !sp.gone {
-		e.countTaking(takes)
+		e.countTaking(takes, true)
 	}
 	sp.room = n
 	if n == 0 {
@@ -20,13 +20,15 @@ func (e *Engine) setRoom(id uint32, sp *spider, n int) {
 // some say it for a moment only.
 const roomGrace = time.Second
 
-// countTaking counts a spider that begins to take documents, or one that no longer does.
-func (e *Engine) countTaking(begins bool) {
+// countTaking counts a spider that begins to take documents, or one that no longer does. A connection that
+// ends and was sent nothing, as that of a health check, does not begin roomGrace anew.
+func (e *Engine) countTaking(begins, served bool) {
 	if begins {
 		e.spiders.taking++
+		e.outcomes.returnCursor = 0
 		return
 	}
-	if e.spiders.taking--; e.spiders.taking == 0 {
+	if e.spiders.taking--; e.spiders.taking == 0 && served {
 		e.spiders.noneTakes = e.now
 	}
 }

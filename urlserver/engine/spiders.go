@@ -100,9 +100,8 @@ func (e *Engine) ConnectedFrom(addr, peer string) (id uint32) {
 	}
 	e.spiders.byID[id] = sp
 	e.spiders.connected++
-	e.countTaking(true)
+	e.countTaking(true, false)
 	e.countConnected(0, 1)
-	e.outcomes.returnCursor = 0
 	e.holdUntil(id, sp, sp.peer.until)
 	return id
 }
