@@ -28,9 +28,9 @@ func TestAddressBackoffOutlivesAKill(t *testing.T) {
 	sp := &sitesSpider{most: 100, open: map[string]int{}, pages: map[string]int{},
 		takes: func(string) time.Duration { return 0 }, status: func(string) string { return "503" }}
 	go sp.work(t, spiders)
-	backoff := 0.0
+	backoff := 0.0 // what was before the last doubling is on disk
 	levelsOf(t, d, "f0.test", func(_, address *levelView, _ string) bool {
-		backoff = address.Backoff
+		backoff = address.Backoff / 2
 		return backoff >= least && namesAll(address.Why)
 	})
 	child.signal(syscall.SIGKILL)
