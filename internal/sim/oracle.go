@@ -350,7 +350,7 @@ func (o *oracle) resolved(name string, addr netip.Addr, err error) {
 	if forNow && (!h.failed || h.none) {
 		h.failing, h.failedAt = o.answers, o.now
 	}
-	if !forNow || h.held == 0 || !h.resolvedTo.IsValid() { // else held documents keep the address of the look-up before
+	if !forNow { // else the daemon may use the address of the look-up before, see isCurrent
 		h.resolvedTo = addr
 	}
 	h.failed, h.none = err != nil, err != nil && !forNow

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"errors"
+	"net/netip"
 	"testing"
 )
 
@@ -43,12 +45,25 @@ func TestOracleOfSending(t *testing.T) {
 	})
 }
 
+// failsAndSends has a look-up of a host without documents fail for now. After some seconds the host gets a
+// document, which is sent to the former address.
+func (s story) failsAndSends(after float64) {
+	s.name("c.test", addrA)
+	s.resolved("c.test", netip.Addr{}, errors.New("it answered SERVFAIL"))
+	s.holds("c.test", 0, errors.New("it answered SERVFAIL"))
+	s.at(10 + after)
+	s.took("5", "http://c.test/5", 5)
+	s.send(1, "0.0.1 5 "+addrA+" http://c.test/5")
+}
+
 // TestOracleOfLines is about what a line says, and when a document comes back.
 func TestOracleOfLines(t *testing.T) {
 	runStories(t, []storyTest{
 		{name: "an address that it does not have", do: func(s story) {
 			s.send(1, "0.0.1 1 "+addrB+" http://a.test/1")
 		}, want: RuleAddress},
+		{name: "kept for a while after a look-up failed", do: func(s story) { s.failsAndSends(29) }},
+		{name: "kept for long after a look-up failed", do: func(s story) { s.failsAndSends(31) }, want: RuleAddress},
 		{name: "moved with documents held", do: func(s story) {
 			s.send(1, line1)
 			s.status(1, "0.0.1 DONE 200")
