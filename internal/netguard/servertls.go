@@ -35,7 +35,8 @@ func LoadServerTLS(files ServerFiles) (*ServerTLS, error) {
 // After an error the former contents stay in use.
 func (s *ServerTLS) Reload() error { return s.reload(s.files.sum()) }
 
-// reload reads the files, whose contents were now.
+// reload reads the files. now is their checksum, which the caller has just taken; reload returns an error if it
+// has changed since.
 func (s *ServerTLS) reload(now sum) error {
 	conf, err := s.files.load()
 	if s.files.sum() != now { // a chain that is half written fits the key, too

@@ -182,7 +182,7 @@ func (e *Engine) isBound(host uint32) bool {
 	return false
 }
 
-// bindAgain takes a host that the reservation has in another group by now out of its group.
+// bindAgain takes a host out of its group, since the reservation has it in another one by now.
 func (e *Engine) bindAgain(host uint32) {
 	e.binding(host).at = 0
 	if e.slots.Host(host).Settled() {

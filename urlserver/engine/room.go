@@ -20,8 +20,8 @@ func (e *Engine) setRoom(id uint32, sp *spider, n int) {
 // some say it for a moment only.
 const roomGrace = time.Second
 
-// countTaking counts a spider that begins to take documents, or one that no longer does. A connection that
-// ends and was sent nothing, as that of a health check, does not begin roomGrace anew.
+// countTaking counts a spider that begins to take documents, or one that no longer does; served says that it
+// was sent some. A connection that ends without, as that of a health check, does not begin roomGrace anew.
 func (e *Engine) countTaking(begins, served bool) {
 	if begins {
 		e.spiders.taking++
@@ -40,7 +40,7 @@ func (e *Engine) noSpiders() bool {
 		(ss.connected == 0 || ss.taking == 0 && e.now-ss.noneTakes >= roomGrace)
 }
 
-// awaitRoom has a Step at the end of roomGrace.
+// awaitRoom makes the engine step at the end of roomGrace, when the documents go back.
 func (e *Engine) awaitRoom(due *waiter) {
 	if ss := &e.spiders; ss.connected > 0 && ss.taking == 0 {
 		due.after(ss.noneTakes + roomGrace - e.now)
