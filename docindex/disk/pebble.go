@@ -23,6 +23,7 @@ const (
 	cacheSize = 24 << 20
 	blockSize = 8 << 10 // of a table's block; a new URL takes more of the disk with 4 KiB, and with 16 KiB
 	tableSize = 8 << 20 // of a memtable and of a table, at most, so that a table's filter fits the cache
+	compactAt = 24      // tables of the upper level; a compaction begins when half as many lie on top of each other
 )
 
 // options returns the options of a store with memory for queues. The names of queues come in the order
@@ -36,9 +37,9 @@ func options(space *space, memory int64, log *logger, compactions *compactions) 
 		CacheSize:                   cacheSize + memory/16,
 		MemTableSize:                uint64(space.table),
 		MemTableStopWritesThreshold: 3,
-		L0CompactionThreshold:       16,
+		L0CompactionThreshold:       compactAt,
 		L0StopWritesThreshold:       40,
-		LBaseMaxBytes:               16 << 20,
+		LBaseMaxBytes:               32 << 20,
 		MaxOpenFiles:                1000,
 		EventListener: &pebble.EventListener{BackgroundError: func(err error) {
 			space.failed()

@@ -112,7 +112,7 @@ func TestFlushThatFails(t *testing.T) {
 // TestCompactionThatFails compacts while the tables that it reads cannot be opened, as TestFlushThatFails.
 func TestCompactionThatFails(t *testing.T) {
 	db := newFailing(t)
-	for i := range 20 { // more than L0CompactionThreshold tables on top of each other
+	for i := range compactAt { // tables on top of each other
 		db.set(t, i)
 		if err := db.Flush(); err != nil {
 			t.Fatal(err)
