@@ -98,7 +98,7 @@ func (p *puts) send(ctx context.Context, object []byte, result chan<- protocol.P
 	p.last++
 	tag := strconv.FormatUint(p.last, 10)
 	line := protocol.AppendPut(nil, []byte(tag), object)
-	if len(line) > protocol.MaxLine {
+	if len(line) > protocol.MaxLong {
 		<-p.room
 		result <- protocol.PutInvalid
 		return nil

@@ -1,6 +1,7 @@
 package spider
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -58,6 +59,32 @@ func TestPutOnConnection(t *testing.T) {
 		synctest.Wait()
 		if got := s.Stats(); got.LinksTaken != 300 || got.InFlight != 0 {
 			t.Errorf("%+v; want 300 links taken and nothing in flight", got)
+		}
+	})
+}
+
+// TestPutLongLink: a link whose PUT is longer than other lines may be is put, too.
+func TestPutLongLink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Config{Index: "-", Concurrency: 1})
+		path := "/?" + strings.Repeat("a=1&", 1900)
+		pipeWeb(t, s, func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "<a href=%s>", path) })
+		d := newDaemon(t, s)
+		d.send("1.0.7 doc 192.0.2.1 http://a.test/\n")
+		words := strings.SplitN(d.receive(), " ", 3)
+		var object struct{ URL string }
+		if words[0] != "PUT" || json.Unmarshal([]byte(words[2]), &object) != nil || object.URL != "http://a.test"+path {
+			t.Fatalf("the spider says %.100q; want a PUT of the link", words)
+		}
+		d.send("PUT " + words[1] + " new 17\n")
+		if line := d.receive(); line != "1.0.7 DONE 200" {
+			t.Errorf("after the link it says %q", line)
+		}
+		d.conn.Close()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if got := s.Stats(); got.LinksTaken != 1 || got.LinksRefused != 0 {
+			t.Errorf("%+v; want the link taken", got)
 		}
 	})
 }
