@@ -14,6 +14,9 @@ const (
 	crawlRows    = 50     // in a list
 	crawlBytes   = 10_000 // of its JSON: 2 KB a second for a page that asks every five seconds
 	maxCrawlText = 256    // bytes of the parameter text
+
+	// lastExpiry is the last second of the year 9999, after which JSON has no dates. Metadata may name any number.
+	lastExpiry = 253402300799
 )
 
 // crawlRow is a crawl in a list.
@@ -71,16 +74,17 @@ func newCrawlLists(lister docindex.CrawlLister) *kept[string, crawlList] {
 	})
 }
 
-// crawlRowsOf returns as many rows as crawlBytes allows.
+// crawlRowsOf returns as many rows as crawlBytes allows. A crawl whose names alone are longer than what is left
+// has no row.
 func crawlRowsOf(some []docindex.CrawlState) []crawlRow {
 	rows, left := []crawlRow{}, crawlBytes
 	for i := range some {
 		row := crawlRowOf(&some[i])
 		text, _ := json.Marshal(row) // strings, numbers and times always can be
-		if left -= len(text) + len(","); left < 0 {
-			break
+		if n := len(text) + len(","); n <= left {
+			left -= n
+			rows = append(rows, row)
 		}
-		rows = append(rows, row)
 	}
 	return rows
 }
@@ -98,7 +102,7 @@ func crawlRowOf(c *docindex.CrawlState) crawlRow {
 		row.State = "ended"
 	}
 	if c.Expires != 0 {
-		at := time.Unix(c.Expires, 0).UTC()
+		at := time.Unix(min(c.Expires, lastExpiry), 0).UTC()
 		row.Expires = &at
 	}
 	return row

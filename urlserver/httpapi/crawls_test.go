@@ -98,6 +98,35 @@ func TestCrawls(t *testing.T) {
 	r.ask("GET", "/api/crawls?text=%zz", "").wantError(t, http.StatusBadRequest, "query")
 }
 
+// A crawl whose metadata name its end in ms instead of seconds, as a client may, has the last date that JSON
+// has, and hides no other crawl.
+func TestCrawlsExpireLate(t *testing.T) {
+	r := newRig(t, setup{})
+	r.control()
+	if err := r.daemon.Pause(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	r.submit("app", "one", "http://127.0.0.1/1")
+	put := `{"url":"http://127.0.0.1/2","crawl":"two","metadata":{"appid":["app"],"expires":["1893456000000"]}}`
+	if a := r.ask("POST", "/docindex/urls", put); a.StatusCode != http.StatusOK {
+		t.Fatalf("put: %s %s", a.Status, a.body)
+	}
+	var list crawlList
+	r.into(&list, "GET", "/api/crawls", "")
+	if len(list.Crawls) != 2 {
+		t.Fatalf("crawls: %+v; want one and two", list)
+	}
+	want := time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+	for _, c := range list.Crawls {
+		switch {
+		case c.CrawlID == "one" && c.Expires != nil:
+			t.Errorf("crawl one expires at %v; want never", c.Expires)
+		case c.CrawlID == "two" && (c.Expires == nil || !c.Expires.Equal(want)):
+			t.Errorf("crawl two expires at %v; want %v", c.Expires, want)
+		}
+	}
+}
+
 // fakeLister has so many crawls with such names, and counts how often it is asked.
 type fakeLister struct {
 	crawls int
@@ -193,5 +222,14 @@ func TestCrawlListIsBounded(t *testing.T) {
 		if a := r.ask("GET", "/api/crawls", ""); len(a.body) > crawlBytes+100 {
 			t.Errorf("%d bytes; want at most %d", len(a.body), crawlBytes)
 		}
+	}
+}
+
+// A crawl whose names are longer than a list hides no other crawl.
+func TestCrawlListSkipsLongNames(t *testing.T) {
+	long := docindex.CrawlID{App: "app", Crawl: strings.Repeat("\x01", crawlBytes/6)}
+	rows := crawlRowsOf([]docindex.CrawlState{{CrawlID: long}, {CrawlID: docindex.CrawlID{App: "app", Crawl: "short"}}})
+	if len(rows) != 1 || rows[0].CrawlID != "short" {
+		t.Errorf("%d rows; want that of the crawl with a short name", len(rows))
 	}
 }
