@@ -10,8 +10,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"urlserver/docindex/internal/ndjson"
 	"urlserver/internal/weburl"
@@ -101,6 +103,21 @@ func (m methods) of(store Store) http.Handler {
 			answerJSON(w, statusOf(err), failure{Error: err.Error()})
 		}
 	})
+}
+
+// queryOf returns the parameters of a request. One that cannot be read is an error: without it URLs would
+// go to the crawl DEFAULT. So is one that is no UTF-8, since clients of the URL Frontier could not read it.
+func queryOf(r *http.Request) (url.Values, error) {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, badf("query: %w", err)
+	}
+	for name := range query {
+		if !utf8.ValidString(query.Get(name)) {
+			return nil, badf("query: %.40q is not UTF-8", name)
+		}
+	}
+	return query, nil
 }
 
 func statusOf(err error) int {

@@ -72,7 +72,10 @@ func serveLookup(store Store, w http.ResponseWriter, r *http.Request, _ io.Reade
 
 // serveFind answers with the document of a URL.
 func serveFind(store Store, w http.ResponseWriter, r *http.Request, _ io.Reader) error {
-	query := r.URL.Query()
+	query, err := queryOf(r)
+	if err != nil {
+		return err
+	}
 	put := docindex.Put{URL: []byte(query.Get("url")), Crawl: []byte(query.Get("crawl")), Key: []byte(query.Get("key"))}
 	if len(put.URL) == 0 {
 		return badf("no url; ask as in /docindex/urls?url=http://a.example/&crawl=CRAWL")

@@ -61,7 +61,11 @@ type upload struct {
 
 // serveURLs stores any number of URLs. It counts and names invalid lines, and stores the others.
 func serveURLs(store Store, w http.ResponseWriter, r *http.Request, body io.Reader) error {
-	up := upload{store: store, crawl: []byte(r.URL.Query().Get("crawl")),
+	query, err := queryOf(r)
+	if err != nil {
+		return err
+	}
+	up := upload{store: store, crawl: []byte(query.Get("crawl")),
 		answer: uploadAnswer{Rules: map[string]int{}, Errors: []string{}}}
 	if err := up.readAll(r, body); err != nil {
 		answerJSON(w, statusOf(err), brokenUpload{failure{err.Error()}, up.answer})
