@@ -65,6 +65,10 @@ func DueLater(t *testing.T, s docindex.Store) {
 		t.Fatal(fmt.Sprint("Purge: ", n), err)
 	}
 	want("a queue was purged", docindex.Counts{Scheduled: 1, Later: 1}, docindex.Counts{})
+	put(docindex.Never-1, false, "http://a.test/6")
+	want("the latest due time", docindex.Counts{Scheduled: 2, Later: 2}, docindex.Counts{})
+	put(docindex.Now, true, "http://a.test/6")
+	want("brought forward from it", docindex.Counts{Scheduled: 2, Later: 1}, docindex.Counts{})
 }
 
 // wantLater compares what a store counts, without queues.

@@ -29,8 +29,12 @@ const (
 	inSecond = 1000
 )
 
+// secondOf returns the first second from whose beginning on a URL is due. The latest due times count as one second,
+// as the sum would overflow.
+func secondOf(due int64) int64 { return (min(due, Never-inSecond) + inSecond - 1) / inSecond }
+
 func (l *later) add(due, now int64, n uint64) {
-	second := (due + inSecond - 1) / inSecond
+	second := secondOf(due)
 	if due-now > aDay {
 		second -= second % aMinute
 	}
@@ -50,7 +54,7 @@ func (l *later) add(due, now int64, n uint64) {
 
 // remove removes a URL that is not due any more. It does nothing if the moment has passed.
 func (l *later) remove(due int64, n uint64) {
-	second := (due + inSecond - 1) / inSecond
+	second := secondOf(due)
 	for _, s := range [...]int64{second, second - second%aMinute} {
 		if id, known := l.bySecond[s]; known && l.moments.At(id).n >= n {
 			m := l.moments.At(id)
