@@ -14,7 +14,7 @@ type CrawlKeeper interface {
 	SetCrawlSettings(ctx context.Context, crawl string, text []byte) error
 
 	// CrawlSettings visits the texts of all crawl IDs and returns their version, which is not 0 and
-	// changes whenever somebody sets one. If the version is since, it visits nothing.
+	// grows by one with each SetCrawlSettings. If the version is since, it visits nothing.
 	CrawlSettings(ctx context.Context, since uint64, visit func(crawl string, text []byte)) (version uint64, err error)
 }
 

@@ -166,6 +166,7 @@ func (s *Store) change(ctx context.Context, id string, do func(*Settings) (remov
 	if err := s.Store.SetCrawlSettings(ctx, id, text); err != nil {
 		return err
 	}
+	s.version++ // of this change; if there was another one meanwhile, the store has a later one
 	s.mu.Lock()
 	s.installLocked(id, string(text), true)
 	c := s.crawls[id]
