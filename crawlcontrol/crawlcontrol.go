@@ -109,26 +109,26 @@ func (c *crawlRun) add(r *Request) {
 }
 
 // submit stores a run of crawl requests and empties it. from is the index of the run's first
-// message.
+// message. It refuses requests whose crawls find no room for a scope: those behind them must not wait for ever.
 func (m *Handler) submit(ctx context.Context, run *crawlRun, from int, replies []Reply) ([]Reply, error) {
 	if len(run.ids) == 0 {
 		return replies, nil
 	}
-	for i, id := range run.ids {
-		err := m.crawls.Widen(ctx, id.Crawl, func(now scope.Scope, known bool) (scope.Scope, error) {
-			return run.bounds[i].addTo(now, known), nil
-		})
-		if _, bad := errors.AsType[*scope.Fault](err); err != nil && !bad {
-			return replies, fmt.Errorf("scope of crawl %.100q: %w", id.Crawl, err)
-		}
-	}
-	res, err := m.crawls.Submit(ctx, &run.puts)
+	in, full, err := m.widen(ctx, run)
 	if err != nil {
-		return replies, fmt.Errorf("store %d crawl requests: %w", len(run.ids), err)
+		return replies, err
+	}
+	var puts docindex.Puts
+	for _, i := range in {
+		puts.AddFrom(&run.puts, i)
+	}
+	res, err := m.crawls.Submit(ctx, &puts)
+	if err != nil {
+		return replies, fmt.Errorf("store %d crawl requests: %w", len(in), err)
 	}
 	now := m.now().Unix()
-	for i, id := range run.ids {
-		verdict := run.puts.Verdict(i)
+	for j, i := range in {
+		id, verdict := run.ids[i], puts.Verdict(j)
 		if verdict == docindex.Refused {
 			continue
 		}
@@ -141,13 +141,38 @@ func (m *Handler) submit(ctx context.Context, run *crawlRun, from int, replies [
 		})
 		replies = append(replies, Reply{Of: from + i, App: id.App, Body: body, NoReply: true})
 	}
-	for _, r := range res.Refused {
+	refuse := func(i int, why error) {
 		m.counters.refused.Add(1)
-		replies = append(replies, refusal(&Refusal{App: run.ids[r.Index].App, cause: r.Err}, from+r.Index))
+		replies = append(replies, refusal(&Refusal{App: run.ids[i].App, cause: why}, from+i))
 	}
-	m.counters.crawl.Add(uint64(len(run.ids) - len(res.Refused)))
+	for _, r := range res.Refused {
+		refuse(in[r.Index], r.Err)
+	}
+	for _, i := range full {
+		refuse(i, docindex.ErrTooManyCrawls)
+	}
+	m.counters.crawl.Add(uint64(len(in) - len(res.Refused)))
 	*run = crawlRun{}
 	return replies, nil
+}
+
+// widen adds what the requests of a run say to the scopes of their crawls. full are those whose crawls find no
+// room for a scope, and in the others, by their places in the run.
+func (m *Handler) widen(ctx context.Context, run *crawlRun) (in, full []int, err error) {
+	for i, id := range run.ids {
+		err := m.crawls.Widen(ctx, id.Crawl, func(now scope.Scope, known bool) (scope.Scope, error) {
+			return run.bounds[i].addTo(now, known), nil
+		})
+		switch _, bad := errors.AsType[*scope.Fault](err); {
+		case err == nil || bad:
+			in = append(in, i)
+		case errors.Is(err, docindex.ErrTooManyCrawls):
+			full = append(full, i)
+		default:
+			return nil, nil, fmt.Errorf("scope of crawl %.100q: %w", id.Crawl, err)
+		}
+	}
+	return in, full, nil
 }
 
 var statusWords = map[docindex.Verdict]string{

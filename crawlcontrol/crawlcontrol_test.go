@@ -13,6 +13,7 @@ import (
 	"urlserver/crawlcontrol"
 	"urlserver/docindex"
 	"urlserver/docindex/memory"
+	"urlserver/internal/scope"
 )
 
 const (
@@ -69,6 +70,28 @@ func TestDoInOrder(t *testing.T) {
 	}
 	if got, want := m.Counts(), (crawlcontrol.Counts{Crawl: 5, Info: 1, Stop: 1, Refused: 2,
 		Dropped: 1}); got != want {
+		t.Errorf("counters are %+v; want %+v", got, want)
+	}
+}
+
+// When there is no room for another crawl, requests for one are refused, and hold up no others.
+func TestTooManyCrawls(t *testing.T) {
+	f := &fakeCrawls{full: true, scopes: map[string]scope.Scope{"c1": {}}}
+	m := crawlcontrol.New(f, 10)
+	another := []byte(`{"url":"http://z.test/","appid":"testapp","crawlid":"c2"}`)
+	replies, done, err := m.Do(t.Context(), [][]byte{another, crawl("a"), crawl("unstorable"), another, crawl("b"),
+		[]byte(infoText)})
+	if err != nil || done != 6 {
+		t.Fatalf("Do: %d done, %v", done, err)
+	}
+	want := []string{"0 refused", "1 new", "2 refused", "3 refused", "4 new", "5 info"}
+	if got := kinds(replies); !slices.Equal(got, want) {
+		t.Errorf("replies are\n%v; want\n%v", got, want)
+	}
+	if want := []string{"http://a.test/", "http://b.test/"}; !slices.Equal(f.urls, want) {
+		t.Errorf("stored are %q; want %q", f.urls, want)
+	}
+	if got, want := m.Counts(), (crawlcontrol.Counts{Crawl: 2, Info: 1, Refused: 3}); got != want {
 		t.Errorf("counters are %+v; want %+v", got, want)
 	}
 }

@@ -62,6 +62,9 @@ func (f *fakeCrawls) Submit(_ context.Context, p *docindex.Puts) (res docindex.P
 func (f *fakeCrawls) Widen(_ context.Context, crawl string,
 	add func(scope.Scope, bool) (scope.Scope, error)) error {
 	now, known := f.scopes[crawl]
+	if f.full && !known {
+		return docindex.ErrTooManyCrawls
+	}
 	to, err := add(now, known)
 	if f.scopes == nil {
 		f.scopes = map[string]scope.Scope{}
