@@ -98,6 +98,7 @@ func (s *Service) Run(ctx context.Context) error {
 		kgo.HeartbeatInterval(sessionTimeout/5),
 		kgo.DisableAutoCommit(),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), // records of an aborted transaction are no requests
+		kgo.KeepControlRecords(),                     // else the end of a transaction would be waiting for ever
 		kgo.BlockRebalanceOnPoll(),                   // until what was polled is committed
 		kgo.OnPartitionsRevoked(s.lag.gone),
 		kgo.OnPartitionsLost(s.lag.gone),
@@ -158,6 +159,9 @@ func (s *Service) do(ctx context.Context, records []*kgo.Record) (replies []craw
 	var messages [][]byte
 	var places []int // of messages in records
 	for i, r := range records {
+		if r.Attrs.IsControl() {
+			continue // the end of a transaction
+		}
 		if r.Value == nil {
 			s.counters.skipped.Add(1) // a tombstone that compaction left: no request
 			continue

@@ -13,7 +13,7 @@ func TestAbortedRequests(t *testing.T) {
 		cfg := settings(t, b)
 		makeTopic(t, b, 1, cfg.Inbound[0])
 		c := newCrawls()
-		start(t, cfg, doer(c))
+		service := start(t, cfg, doer(c))
 		producer := client(t, b, kgo.TransactionalID(cfg.Prefix))
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
@@ -37,6 +37,10 @@ func TestAbortedRequests(t *testing.T) {
 		}
 		if n := c.begun.Load(); n != 0 {
 			t.Errorf("%d stops were begun; want none", n)
+		}
+		eventually(t, "no record is waiting", func() bool { return service.Counts().Lag == 0 })
+		if n := service.Counts().Requests; n != 1 {
+			t.Errorf("%d requests are counted; want 1", n)
 		}
 	})
 }
