@@ -42,16 +42,12 @@ def dump(request: Request, spider: Spider) -> bytes:
 
 def load(payload: bytes, spider: Spider) -> Request:
     """Returns the request of a payload. Raises ValueError if it is none of dump."""
-    if not payload.startswith(b"{"):
-        unpack = zlib.decompressobj()
-        try:
-            payload = unpack.decompress(payload, MAX_TEXT)
-        except zlib.error as error:
-            raise ValueError(f"not a request: {error}") from None
-    fields = json.loads(payload)
-    if not isinstance(fields, dict):
-        raise ValueError("not a request: no object")
-    return _request(fields, spider)
+    try:
+        if not payload.startswith(b"{"):
+            payload = zlib.decompressobj().decompress(payload, MAX_TEXT)
+        return _request(json.loads(payload), spider)
+    except Exception as error:  # a class of the payload may raise anything
+        raise ValueError(f"not a request: {error!r}") from error
 
 
 def _fields(request: Request, spider: Spider) -> dict[str, Any]:

@@ -191,7 +191,7 @@ class Scheduler(BaseScheduler):
     def _begin(self, job: urlserver.Job) -> Request | None:
         try:
             request = payload.load(job.payload, self.spider) if job.payload else Request(job.url)
-        except (ValueError, ImportError, AttributeError, TypeError) as error:
+        except ValueError as error:
             # another version of the spider may have put it: others may know what to do with it
             logger.error("%s goes back, for it cannot be read: %s", job.url, error)
             self._connection.back(job, UNREADABLE)
