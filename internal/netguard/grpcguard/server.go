@@ -31,10 +31,11 @@ type Server struct {
 }
 
 // Options returns the server options that require the token and bound the memory and the streams of
-// each client and of all together. [netguard.LimitListener] bounds the number of connections.
+// each client and of all together. Clients may pack their messages with gzip; answers are not
+// packed. [netguard.LimitListener] bounds the number of connections.
 func (s Server) Options() []grpc.ServerOption {
 	m := newMeter(s.MaxMessage, s.Token != "")
-	return []grpc.ServerOption{
+	return append(plainAnswers(),
 		grpc.Creds(m.credentials(s.admission())),
 		grpc.InTapHandle(newGuard(s.Token, s.Setting, m).check),
 		grpc.MaxRecvMsgSize(s.MaxMessage),
@@ -50,5 +51,5 @@ func (s Server) Options() []grpc.ServerOption {
 		grpc.KeepaliveParams(keepalive.ServerParameters{
 			Time: time.Minute, Timeout: 20 * time.Second, MaxConnectionIdle: maxIdle,
 		}),
-	}
+	)
 }
