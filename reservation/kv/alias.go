@@ -103,10 +103,35 @@ func (s *Store) clash(ctx context.Context, alias string, hosts []string) error {
 	return nil
 }
 
+// step is how far the changes of aliases were when a call looked.
+type step struct {
+	id    uint64
+	phase int
+}
+
+// next returns the number of an attempt that read c. It begins to count again when the changes have
+// made a step since the last attempt: a call gives up because nothing goes on, and not because many
+// others are before it.
+func (s *step) next(c change, try int) int {
+	if now := (step{c.ID, c.Phase}); now != *s {
+		*s = now
+		return min(try, busyTries)
+	}
+	return try
+}
+
 // changeAlias sets the hosts of an alias to the result of want. It calls want while no change is in
-// progress, and again if another change came first. want may report that nothing changes.
+// progress, and again if another change came first. want may report that nothing changes. Calls of
+// one process go one after another, in the order in which they came.
 func (s *Store) changeAlias(ctx context.Context, alias string,
 	want func() (hosts []string, changes bool, err error)) error {
+	select {
+	case s.changing <- struct{}{}:
+		defer func() { <-s.changing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	var seen step
 	for try := 0; ; try++ {
 		if err := s.pause(ctx, try); err != nil {
 			return err
@@ -118,6 +143,7 @@ func (s *Store) changeAlias(ctx context.Context, alias string,
 		if err != nil {
 			return err
 		}
+		try = seen.next(c, try)
 		if c.Phase != over {
 			continue
 		}
@@ -157,6 +183,7 @@ func (s *Store) swapChange(ctx context.Context, was []byte, c change) (bool, err
 // may do so at once: each step is done to a record once, and a late process finds that the record
 // has passed the step.
 func (s *Store) finishChange(ctx context.Context) error {
+	var seen step
 	for try := 0; ; {
 		if err := s.pause(ctx, try); err != nil {
 			return err
@@ -165,6 +192,7 @@ func (s *Store) finishChange(ctx context.Context) error {
 		if err != nil || c.Phase == over {
 			return err
 		}
+		try = seen.next(c, try)
 		switch c.Phase {
 		case freezing:
 			c, err = s.freezeAll(ctx, c)

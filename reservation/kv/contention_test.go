@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -60,6 +62,49 @@ func TestRetriesPause(t *testing.T) {
 			cancel()
 		}
 	})
+}
+
+// slow is a KV whose calls take some ten milliseconds, as those of a store under load do.
+type slow struct{ *mem }
+
+func (s slow) Get(ctx context.Context, key string) ([]byte, error) {
+	time.Sleep(10*time.Millisecond + rand.N(20*time.Millisecond))
+	return s.mem.Get(ctx, key)
+}
+
+func (s slow) CompareAndSwap(ctx context.Context, key string, was, to []byte) (bool, error) {
+	time.Sleep(10*time.Millisecond + rand.N(20*time.Millisecond))
+	return s.mem.CompareAndSwap(ctx, key, was, to)
+}
+
+// TestJoinsAtOnce: many callers add a host each to one alias, in one process and in many. Each call
+// ends well, however many changes come before it, if its context lasts.
+func TestJoinsAtOnce(t *testing.T) {
+	const callers = 32
+	for _, processes := range []int{1, 4, callers} {
+		synctest.Test(t, func(t *testing.T) {
+			kv, began := slow{newMem()}, time.Now()
+			var all sync.WaitGroup
+			var s *Store
+			for n := range callers {
+				if n%(callers/processes) == 0 {
+					s = New(Config{KV: kv, ID: fmt.Sprint("process", n),
+						Now: func(context.Context) (int64, error) { return walkStart, nil }})
+				}
+				s := s
+				all.Go(func() {
+					if _, err := s.JoinAlias(t.Context(), "it", []string{fmt.Sprintf("h%02d.test", n)}); err != nil {
+						t.Errorf("%d processes: caller %d: %v", processes, n, err)
+					}
+				})
+			}
+			all.Wait()
+			if _, hosts, err := s.GetAlias(t.Context(), "it"); err != nil || len(hosts) != callers {
+				t.Errorf("%d processes: the alias has %d hosts, %v; want %d", processes, len(hosts), err, callers)
+			}
+			t.Logf("%d processes: all have joined after %v", processes, time.Since(began))
+		})
+	}
 }
 
 // counted is a KV that counts the keys that are read.

@@ -55,6 +55,7 @@ type Pair struct {
 // callers that collide do not collide again.
 const (
 	tries      = 20
+	busyTries  = 8 // tries that remain counted while the calls that are faster make progress
 	firstPause = time.Millisecond
 	maxPause   = time.Second
 )
@@ -83,7 +84,8 @@ type Store struct {
 	writes   atomic.Uint64
 	repaired atomic.Uint64
 	sleep    func(ctx context.Context, d time.Duration) error
-	reads    *reads // nil: the KV reads one key at a time
+	reads    *reads        // nil: the KV reads one key at a time
+	changing chan struct{} // has an element while a call of this process changes an alias
 
 	mu        sync.Mutex      // guards all below
 	rowsInUse map[string]bool // rows that a call of this process is working on
@@ -94,7 +96,8 @@ var _ reservation.Store = (*Store)(nil)
 
 // New returns a store.
 func New(cfg Config) *Store {
-	s := &Store{cfg: cfg, penalty: cfg.Penalty.Milliseconds(), rowsInUse: map[string]bool{}, sleep: sleep}
+	s := &Store{cfg: cfg, penalty: cfg.Penalty.Milliseconds(), rowsInUse: map[string]bool{}, sleep: sleep,
+		changing: make(chan struct{}, 1)}
 	s.SingleCalls.Batcher = s
 	if many, can := cfg.KV.(ManyKV); can {
 		s.reads = &reads{many: many}
