@@ -184,7 +184,7 @@ func (w *originsWalk) fail() {
 		}
 		w.loose = append(w.loose, doc)
 	}
-	if queue := w.s.anyQueue(w.s.hosts.At(host)); queue != 0 && w.s.hosts.At(host).group == 0 {
+	if queue := w.s.anyQueue(host); queue != 0 && w.s.hosts.At(host).group == 0 {
 		w.t.Fatalf("queue %d of a host that was given up has documents", queue)
 	}
 }

@@ -1,6 +1,10 @@
 package hostslots
 
-import "urlserver/internal/container/slab"
+import (
+	"slices"
+
+	"urlserver/internal/container/slab"
+)
 
 // unresolved is the hosts without a group that have documents, and those documents.
 type unresolved struct {
@@ -8,6 +12,7 @@ type unresolved struct {
 	failingDocs int              // of hosts whose names fail to resolve for now
 	failing     recordList[host] // these hosts
 	failed      []uint32         // hosts whose documents NextFailed returns
+	queues      []uint32         // origins and pool queues that anyQueue has yet to return, the next one last
 }
 
 func (u *unresolved) init(hosts *slab.Slab[host]) {
@@ -59,8 +64,8 @@ func (s *Slots) NextFailed() (doc, hostID uint32) {
 		h := s.hosts.At(hostID)
 		if h.failed { // it may have been bound since
 			queue := h.first
-			if queue == 0 { // few, if any, have documents that may not be sent
-				queue = s.anyQueue(h)
+			if queue == 0 { // no document may be sent: robots.txt is not known, or no spider is free
+				queue = s.anyQueue(hostID)
 			}
 			if queue != 0 {
 				return s.dequeueFirst(queue), hostID
@@ -72,12 +77,27 @@ func (s *Slots) NextFailed() (doc, hostID uint32) {
 	return 0, 0
 }
 
-// anyQueue returns an origin or pool queue of a host that has a queued document; 0: none has.
-func (s *Slots) anyQueue(h *host) uint32 {
-	for id := h.origins; id != 0; id = s.origins.At(id).next {
-		if s.origins.At(id).queue != 0 {
-			return id
+// anyQueue returns an origin or pool queue of a host that has a queued document; 0: none has. It
+// looks at all of the host only when it has returned all that it found the last time, so that a host
+// with many costs O(1) a call.
+func (s *Slots) anyQueue(hostID uint32) uint32 {
+	u := &s.unresolved
+	for {
+		for ; len(u.queues) > 0; u.queues = u.queues[:len(u.queues)-1] {
+			id := u.queues[len(u.queues)-1]
+			if o := s.origins.At(id); o.host == hostID && o.queue != 0 { // it may have been emptied or forgotten since
+				return id
+			}
 		}
+		for id := s.hosts.At(hostID).origins; id != 0; id = s.origins.At(id).next {
+			if s.origins.At(id).queue != 0 {
+				u.queues = append(u.queues, id)
+			}
+		}
+		if len(u.queues) == 0 {
+			u.queues = nil
+			return 0
+		}
+		slices.Reverse(u.queues)
 	}
-	return 0
 }

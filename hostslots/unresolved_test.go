@@ -1,0 +1,56 @@
+package hostslots
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestFailedHostWithManyQueues: of a host that was given up while none of its many origins could send
+// a document, NextFailed returns all documents in turn, also those that come meanwhile, and looks at
+// all origins once in a round.
+func TestFailedHostWithManyQueues(t *testing.T) {
+	const ports = 1000
+	s := New(usualConfig(1))
+	docs := 0
+	offer := func(port int) {
+		key := fmt.Appendf(nil, "http://a.test:%d", port)
+		o := s.EnsureOrigin(key, []byte("a.test"))
+		s.Origin(o).SetRobotsPending(0, true)
+		docs++
+		s.Offer(0, Candidate{Origin: o, ID: fmt.Append(nil, docs), URL: fmt.Appendf(key, "/%d", docs)})
+	}
+	for port := range ports {
+		offer(port + 1)
+		offer(port + 1)
+	}
+	host := s.FindHost([]byte("a.test"))
+	s.Host(host).Fail()
+	if s.hosts.At(host).first != 0 {
+		t.Fatal("an origin offers a document")
+	}
+	ended := 0
+	end := func() bool {
+		doc, of := s.NextFailed()
+		if doc == 0 {
+			return false
+		}
+		if of != host {
+			t.Fatalf("a document of host %d; want %d", of, host)
+		}
+		s.End(0, doc)
+		ended++
+		return true
+	}
+	for end() {
+		if left, want := len(s.unresolved.queues), ports-(ended-1)/2; ended <= 2*ports && left != want {
+			t.Fatalf("%d origins are left to look at after %d documents; want %d", left, ended, want)
+		}
+		if ended == ports {
+			offer(1) // it has none any more
+			offer(ports + 1)
+		}
+	}
+	if ended != docs || s.hosts.At(host).docs != 0 {
+		t.Errorf("%d documents came; want %d", ended, docs)
+	}
+}
