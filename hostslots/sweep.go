@@ -102,6 +102,7 @@ func (s *Slots) sweepHost(now time.Duration, id uint32) {
 		return
 	}
 	s.Host(id).Unbind(now)
+	s.Host(id).SetFailing(false)
 	s.sweeper.idle.remove(id)
 	s.sweeper.idleHosts--
 	for o := h.origins; o != 0; {

@@ -3,6 +3,7 @@ package hostslots
 import (
 	"fmt"
 	"testing"
+	"time"
 )
 
 // TestFailedHostWithManyQueues: of a host that was given up while none of its many origins could send
@@ -52,5 +53,37 @@ func TestFailedHostWithManyQueues(t *testing.T) {
 	}
 	if ended != docs || s.hosts.At(host).docs != 0 {
 		t.Errorf("%d documents came; want %d", ended, docs)
+	}
+}
+
+// TestForgottenHostFailsNoMore: a host that is forgotten while its name fails leaves the failing hosts.
+// Another one that has its number is not among them, and can be.
+func TestForgottenHostFailsNoMore(t *testing.T) {
+	cfg := usualConfig(1)
+	cfg.Remember = 0
+	s := New(cfg)
+	failing := func() (names []string) {
+		s.Rejects(func(name []byte) { names = append(names, string(name)) })
+		return names
+	}
+	host := func(name string) Host {
+		return s.Host(s.HostOf(s.EnsureOrigin([]byte("http://"+name), []byte(name))))
+	}
+	host("a.test").SetFailing(true)
+	for now := time.Second; s.FindHost([]byte("a.test")) != 0; now += time.Minute {
+		if now > time.Hour {
+			t.Fatal("the host is not forgotten")
+		}
+		s.Tick(now)
+	}
+	b, c := host("b.test"), host("c.test")
+	if names := failing(); len(names) != 0 {
+		t.Errorf("failing: %q; want none", names)
+	}
+	b.SetFailing(true)
+	c.SetFailing(true)
+	b.SetFailing(false)
+	if names := failing(); len(names) != 1 || names[0] != "c.test" {
+		t.Errorf("failing: %q; want c.test", names)
 	}
 }
