@@ -13,6 +13,7 @@ import (
 // requests, and groups that wait for a slot.
 type dispatch struct {
 	queues    docHeaps
+	anyFrom   uint32 // DequeueAny looks from here on: no queue with a smaller number has a document
 	offering  offering
 	places    links[host]              // hosts in the rotation of their group, or in line above it
 	wakes     timeheap.Heap            // groups with waiting hosts, by when the first is due

@@ -157,6 +157,7 @@ func (s *Slots) enqueue(doc uint32) {
 	o := s.origins.At(queue)
 	offered := o.offers()
 	s.dispatch.queues.push(&o.queue, doc)
+	s.dispatch.anyFrom = min(s.dispatch.anyFrom, queue)
 	s.queueChanged(queue, offered)
 }
 
@@ -184,20 +185,20 @@ func (s *Slots) Dequeue(doc uint32) bool {
 	return true
 }
 
-// DequeueAny takes some queued document out of its queue, for the caller to End. It looks at most
-// origins beginning with the number from; next is the number to go on with. If doc is 0 it found
-// none there; if next is 0, too, it has reached the last origin.
-func (s *Slots) DequeueAny(from, most uint32) (doc, next uint32) {
-	from, end := max(from, 1), uint32(s.origins.Cap())
-	for id := from; id < min(from+most, end); id++ {
+// DequeueAny takes some queued document out of its queue, for the caller to End. It looks at so many
+// origins at most. If doc is 0 it found none there; more reports whether the next call may find one.
+// If not, no document is queued.
+func (s *Slots) DequeueAny(most uint32) (doc uint32, more bool) {
+	from, end := max(s.dispatch.anyFrom, 1), uint32(s.origins.Cap())
+	to := min(from+most, end)
+	for id := from; id < to; id++ {
 		if s.origins.At(id).queue != 0 {
-			return s.dequeueFirst(id), id
+			s.dispatch.anyFrom = id
+			return s.dequeueFirst(id), true
 		}
 	}
-	if from+most >= end {
-		return 0, 0
-	}
-	return 0, from + most
+	s.dispatch.anyFrom = to
+	return 0, to < end
 }
 
 // Queued calls yield with DOC_IDs and URLs of documents that are queued at the origin until it

@@ -147,7 +147,7 @@ func (w *originsWalk) requeue() {
 
 func (w *originsWalk) dequeue() {
 	if w.rng.IntN(2) == 0 {
-		if doc, _ := w.s.DequeueAny(w.rng.Uint32N(20), 1000); doc != 0 {
+		if doc, _ := w.s.DequeueAny(1 + w.rng.Uint32N(20)); doc != 0 {
 			w.loose = append(w.loose, doc)
 		}
 		return
@@ -226,8 +226,9 @@ func (w *originsWalk) endAll() {
 	}
 	for w.s.Movable(w.now) != 0 {
 	}
-	for doc, next := w.s.DequeueAny(0, 1000); doc != 0 || next != 0; doc, next = w.s.DequeueAny(next, 1000) {
-		if doc != 0 {
+	for more := true; more; {
+		var doc uint32
+		if doc, more = w.s.DequeueAny(10); doc != 0 {
 			w.loose = append(w.loose, doc)
 		}
 	}
@@ -358,6 +359,9 @@ func (w *originsWalk) checkQueues(host uint32) (others, suspended int) {
 		w.t.Fatalf("queue %d of host %d is first; want %d", h.first, host, want)
 	}
 	for id := h.origins; id != 0; id = s.origins.At(id).next {
+		if s.origins.At(id).queue != 0 && id < s.dispatch.anyFrom {
+			w.t.Fatalf("queue %d has a document; DequeueAny looks from %d on", id, s.dispatch.anyFrom)
+		}
 		switch o := s.origins.At(id); {
 		case o.closed&forSpider != 0:
 			if suspended++; s.pools.suspensions.At(o.place).queue != id {

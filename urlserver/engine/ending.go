@@ -16,7 +16,6 @@ type outcomes struct {
 	cancelOnReturn  map[uint32]docindex.Kind // documents at spiders that are not to be sent again
 	cancelOnArrival map[string]cancelled     // by DOC_ID: documents that may come with the next answer of the index
 	cancels         []*cancelCount           // whose caller waits for that answer
-	returnCursor    uint32                   // of the slots, while documents go back
 	recallsQueued   bool                     // all that are queued go back before anything is sent
 	recallsArriving bool                     // so do all that the next answer of the index has
 	url             []byte                   // a buffer of Engine.docURL
@@ -89,7 +88,7 @@ func (e *Engine) Recalled(o *docindex.Outcomes) {
 // RecallAll returns all documents to the doc index instead of sending them, as Recalled does. Until
 // those that are queued have gone, nothing is sent. What the index hands out from now on stays.
 func (e *Engine) RecallAll() {
-	e.outcomes.recallsQueued, e.outcomes.returnCursor = true, 0
+	e.outcomes.recallsQueued = true
 	e.outcomes.recallsArriving = e.intake.asking || e.intake.batch != nil
 	mark := func(doc uint32) { e.outcomes.returnOnTurn[doc] = struct{}{} }
 	for next := e.slots.InFlight(0, inFlightStep, e.now, mark); next != 0; {
@@ -139,11 +138,10 @@ func (e *Engine) returnQueued(budget *int) {
 		return
 	}
 	for ; *budget > 0; *budget-- {
-		doc, next := e.slots.DequeueAny(e.outcomes.returnCursor, dequeueLook)
-		e.outcomes.returnCursor = next
+		doc, more := e.slots.DequeueAny(dequeueLook)
 		if doc != 0 {
 			e.returnDoc(doc)
-		} else if next == 0 {
+		} else if !more {
 			e.outcomes.recallsQueued = false
 			return
 		}

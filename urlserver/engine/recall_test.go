@@ -241,6 +241,44 @@ func TestHealthChecksOfTheSpiderPort(t *testing.T) {
 	}
 }
 
+// TestOfferedWhileDocumentsGoBack: when some of the documents have gone back, an answer of the index that
+// was under way offers these again. All go back without another event.
+func TestOfferedWhileDocumentsGoBack(t *testing.T) {
+	const documents = 1500 // more than a Step gives back
+	e := paced(0, func(c *configs.Config) { c.Leftover.Max = 2 * documents })
+	e.opt.Shared = true
+	id := e.Connected("spider")
+	e.Lines(id, []Line{{IsRoom: true, Room: 0}})
+	now := 10 * second
+	answered := func(n int) {
+		e.Out.Ask, e.intake.asking = nil, true
+		p := &Prepared{}
+		for i := range n {
+			p.Batch.Add(fmt.Append(nil, "d", i), fmt.Appendf(nil, "http://h%d.test/", i), 0)
+		}
+		p.Prepare()
+		e.Answered(p)
+		e.Advance(now, time.Time{})
+		for e.intake.batch != nil {
+			e.Step(nil)
+		}
+	}
+	answered(documents)
+	now += roomGrace
+	e.Advance(now, time.Time{})
+	e.Step(nil)
+	some := e.Out.Returns.Len()
+	if some == 0 || some >= documents {
+		t.Fatalf("a step gives %d of %d documents back; want a part", some, documents)
+	}
+	answered(some)
+	for e.Step(nil) == 0 {
+	}
+	if got := e.Out.Returns.Len(); got != documents+some || e.slots.Counts().Held != 0 {
+		t.Errorf("%d documents went back, %d are held; want %d and none", got, e.slots.Counts().Held, documents+some)
+	}
+}
+
 // TestRoomWhileDocumentsGoBack: a spider says ROOM 1 after some of the documents went back, the index offers
 // these again, and the spider says ROOM 0. All go back then.
 func TestRoomWhileDocumentsGoBack(t *testing.T) {

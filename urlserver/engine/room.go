@@ -25,7 +25,6 @@ const roomGrace = time.Second
 func (e *Engine) countTaking(begins, served bool) {
 	if begins {
 		e.spiders.taking++
-		e.outcomes.returnCursor = 0
 		return
 	}
 	if e.spiders.taking--; e.spiders.taking == 0 && served {
