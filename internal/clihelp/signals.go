@@ -5,10 +5,16 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
-// Interrupted returns a context that ends at the first SIGINT or SIGTERM. A second one ends the process at once,
-// and after stop the first one does.
+// sameStop is how long further signals count as the first one: the command timeout sends one to the
+// process and, at once, another one to its group.
+const sameStop = time.Second
+
+// Interrupted returns a context that ends at the first SIGINT or SIGTERM. One that comes more than a
+// second later ends the process at once, unless it was ignored when the process began. After stop
+// the first one does.
 func Interrupted() (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 1)
@@ -16,10 +22,11 @@ func Interrupted() (ctx context.Context, stop func()) {
 	go func() {
 		select {
 		case <-signals:
+			cancel()
+			time.Sleep(sameStop)
 		case <-ctx.Done():
 		}
-		signal.Stop(signals) // before ctx ends: who sees that may send the second signal
-		cancel()
+		signal.Stop(signals)
 	}()
 	return ctx, func() { signal.Stop(signals); cancel() }
 }
