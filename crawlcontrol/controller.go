@@ -2,11 +2,13 @@ package crawlcontrol
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"maps"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode"
 
 	"github.com/rs/zerolog"
 
@@ -133,7 +135,8 @@ func (k *Controller) isEnding(id docindex.CrawlID) bool {
 const (
 	watchStep = time.Second // expiry has a resolution of seconds
 	watchMost = 100         // crawls of one step
-	warnAgain = time.Minute // log what fails no more often
+	warnAgain = time.Minute // log one kind of error no more often
+	warnKinds = 10          // kinds of errors that are logged in this time
 )
 
 // Run expires crawls, and sends notices of expired and completed crawls, until ctx ends. A crawl is
@@ -145,13 +148,13 @@ const (
 func (k *Controller) Run(ctx context.Context, grace time.Duration, notify func(notice Reply, told func())) {
 	tick := time.NewTicker(watchStep)
 	defer tick.Stop()
-	var warned time.Time
+	warned := warnings{}
 	for {
 		now := time.Now()
-		err := errors.Join(k.endOverdue(ctx, now, notify), k.notifyFinished(ctx, now, grace, notify))
-		if err != nil && ctx.Err() == nil && now.Sub(warned) >= warnAgain {
-			warned = now
-			k.log.Warn().Err(err).Msg("crawl control: expired and completed crawls cannot be told; trying on")
+		for _, err := range []error{k.endOverdue(ctx, now, notify), k.notifyFinished(ctx, now, grace, notify)} {
+			if err != nil && ctx.Err() == nil && warned.isNew(err, now) {
+				k.log.Warn().Err(err).Msg("crawl control: expired and completed crawls cannot be told; trying on")
+			}
 		}
 		select {
 		case <-tick.C:
@@ -159,6 +162,26 @@ func (k *Controller) Run(ctx context.Context, grace time.Duration, notify func(n
 			return
 		}
 	}
+}
+
+// warnings has when each kind of error was logged in the last warnAgain.
+type warnings map[string]time.Time
+
+// isNew reports whether to log an error. Errors are of one kind if they differ in their digits alone:
+// those of a connection name a port, and those of a crawl often a number.
+func (w warnings) isNew(err error, now time.Time) bool {
+	maps.DeleteFunc(w, func(_ string, at time.Time) bool { return now.Sub(at) >= warnAgain })
+	kind := strings.Map(func(r rune) rune {
+		if unicode.IsDigit(r) {
+			return -1
+		}
+		return r
+	}, err.Error())
+	if _, logged := w[kind]; logged || len(w) >= warnKinds {
+		return false
+	}
+	w[kind] = now
+	return true
 }
 
 // endOverdue ends crawls that are overdue, except those that another call is ending.

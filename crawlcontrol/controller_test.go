@@ -164,6 +164,45 @@ func TestStoreAway(t *testing.T) {
 	})
 }
 
+// failingStore fails in a way that depends on when it is asked.
+type failingStore struct {
+	*memory.Store
+	fails func() error
+}
+
+func (s failingStore) FinishedCrawls(context.Context, time.Time, int) ([]docindex.FinishedCrawl, error) {
+	return nil, s.fails()
+}
+
+// TestStoreFailsInTwoWays: an error that comes within a minute after another one is logged, too. Those that
+// differ in a number alone are one, and no more than ten are logged in a minute.
+func TestStoreFailsInTwoWays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		store := failingStore{memory.New(), func() error {
+			switch passed := time.Since(began); {
+			case passed < 20*time.Second:
+				return fmt.Errorf("port %d: away", passed/time.Second)
+			case passed < 40*time.Second:
+				return errors.New("the disk is full")
+			case passed < time.Minute:
+				return fmt.Errorf("strange%s", strings.Repeat("!", int(passed/time.Second)))
+			}
+			return errStore
+		}}
+		var log strings.Builder
+		controller := crawlcontrol.NewController(store, &fakeSlots{}, zerolog.New(&log))
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute-time.Millisecond)
+		defer cancel()
+		controller.Run(ctx, time.Hour, func(r crawlcontrol.Reply, _ func()) { t.Errorf("notice %s", r.Body) })
+		for text, want := range map[string]int{"away": 1 + 2, "the disk is full": 1, "strange": 8} {
+			if n := strings.Count(log.String(), text); n != want {
+				t.Errorf("%d lines have %q; want %d:\n%.2000s", n, text, want, log.String())
+			}
+		}
+	})
+}
+
 // A stop that failed is tried again, although nobody asks for it. A later request gets the counts
 // of all documents that it ended.
 func TestStopFails(t *testing.T) {
