@@ -81,6 +81,16 @@ func (c *client) callQuery(ctx context.Context, method, path string, query url.V
 	return c.callURL(ctx, method, to, "", nil, v)
 }
 
+// crawlURL returns the URL of a crawl in the daemon's API. Nothing in the ID is taken for a part of the
+// path: "../c1", ".." and "50%" are IDs, too.
+func (c *client) crawlURL(id string) *url.URL {
+	name := url.PathEscape(id)
+	if name == "." || name == ".." {
+		name = strings.ReplaceAll(name, ".", "%2E")
+	}
+	return c.base.JoinPath("api", "crawls", name)
+}
+
 func (c *client) callURL(ctx context.Context, method string, to *url.URL, contentType string,
 	body io.Reader, v any) (raw []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)

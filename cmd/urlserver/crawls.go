@@ -204,7 +204,7 @@ type crawlOfID struct {
 }
 
 func (c *client) crawlOfID(ctx context.Context, id string, to *crawlOfID) error {
-	_, err := c.callURL(ctx, http.MethodGet, c.base.JoinPath("api", "crawls", id), "", nil, to)
+	_, err := c.callURL(ctx, http.MethodGet, c.crawlURL(id), "", nil, to)
 	return err
 }
 
@@ -282,7 +282,7 @@ func (r *shownCrawl) printScope(w io.Writer) {
 // the index refuses what comes for the ID.
 func (c *client) closeID(ctx context.Context, id string) error {
 	var reply json.RawMessage
-	_, err := c.callURL(ctx, http.MethodDelete, c.base.JoinPath("api", "crawls", id), "", nil, &reply)
+	_, err := c.callURL(ctx, http.MethodDelete, c.crawlURL(id), "", nil, &reply)
 	if refused, ok := errors.AsType[*refusedError](err); ok && refused.code == http.StatusNotFound {
 		return nil
 	}
@@ -327,8 +327,7 @@ func crawlStopCommand() *cobra.Command {
 		}
 		var reply json.RawMessage
 		if row.AppID == "" {
-			to := c.base.JoinPath("api", "crawls", row.CrawlID)
-			_, err := c.callURL(cmd.Context(), http.MethodDelete, to, "", nil, &reply)
+			_, err := c.callURL(cmd.Context(), http.MethodDelete, c.crawlURL(row.CrawlID), "", nil, &reply)
 			if err != nil {
 				return err
 			}

@@ -92,6 +92,31 @@ func TestExplainPaused(t *testing.T) {
 	got.want(t, 0, "; sending is paused by the operator; urlserver resume ends that\n", "")
 }
 
+// TestCrawlsWithStrangeIDs: a crawl is bounded, shown and stopped by its ID, whatever that looks like in a
+// path, and no other crawl is.
+func TestCrawlsWithStrangeIDs(t *testing.T) {
+	d := startDaemon(t, settings(t, ""))
+	const url = "http://127.0.0.1/"
+	command(t, url, "put", "--at", d.at, "-", "--crawl", "c1").want(t, 0, `"new":1`, "")
+	show := func(id string, want ...string) {
+		t.Helper()
+		got := command(t, "", "crawl", "show", id, "--at", d.at)
+		for _, w := range want {
+			if got.code != 0 || !strings.Contains(strings.Join(strings.Fields(got.out), " ")+" ", w) {
+				t.Errorf("show %s: exit status %d, %q, %q; want %q", id, got.code, got.out, got.errs, w)
+			}
+		}
+	}
+	for _, id := range []string{"..", ".", "x/../c1", "../crawls/c1", "a/b", "50%", "%2e%2e", "a?b#c", "a b+ü", "...",
+		"//"} {
+		command(t, url, "put", "--at", d.at, "-", "--crawl", id, "--depth", "7").want(t, 0, `"new":1`, "")
+		show(id, " state running ", " depth at most 7 ")
+		command(t, "", "crawl", "stop", id, "--at", d.at).want(t, 0, `"stopped":true`, "")
+		show(id, " state stopped ")
+	}
+	show("c1", " state running ", " scope anything ")
+}
+
 // A crawl of put is shown and stopped by its ID, with a scope or without, and is then shown as
 // stopped at once.
 func TestCrawlsOfPut(t *testing.T) {

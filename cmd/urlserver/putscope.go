@@ -85,7 +85,7 @@ func (f *putScope) apply(ctx context.Context, c *client, files []string, in io.R
 	}
 	body, _ := json.Marshal(map[string]any{"scope": s}) // cannot fail
 	var answer json.RawMessage
-	_, err = c.callURL(ctx, http.MethodPut, c.base.JoinPath("api", "crawls", f.crawl), "application/json",
+	_, err = c.callURL(ctx, http.MethodPut, c.crawlURL(f.crawl), "application/json",
 		bytes.NewReader(body), &answer)
 	return f.crawl, in, err
 }
