@@ -119,6 +119,15 @@ func (g Group) YieldLease(now, rest time.Duration) {
 	g.s.reschedule(now, g.id)
 }
 
+// LeaseFree says that the lease of the group may be had after a while. If it was denied, NextWantedLease
+// returns it then.
+func (g Group) LeaseFree(now, after time.Duration) {
+	if r := g.record(); r.lease.state == denied && now+after < g.s.leases.ends.Due(g.id) {
+		r.lease.denials = 0
+		g.s.leases.ends.Set(g.id, now+after)
+	}
+}
+
 // LeaseDenied records that the group's lease was not granted, or was lost. The group gives up its
 // slot if others wait. NextWantedLease returns it again after a wait that doubles, up to most,
 // until a lease is granted.

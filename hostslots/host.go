@@ -87,6 +87,9 @@ func (h Host) GroupID() (id GroupID, ok bool) {
 	return h.s.groups.At(group).id, true
 }
 
+// Group returns the handle of the host's group. The host must have one.
+func (h Host) Group() Group { return h.s.Group(h.record().group) }
+
 // BlockedUntil returns the moment at which the operator's block ends; 0: there is none.
 func (h Host) BlockedUntil() time.Duration {
 	if !h.record().blocked {

@@ -197,13 +197,8 @@ func (s *Slots) releaseLease(now, linger time.Duration, id uint32, to []uint32) 
 // LeaseFree says that others have released the lease of an address, and that it may be had after a
 // while. If it was denied, NextWantedLease returns it then.
 func (s *Slots) LeaseFree(now time.Duration, addr netip.Addr, after time.Duration) {
-	id, known := s.groupByID[addr.As16()]
-	if !known {
-		return
-	}
-	if g := s.groups.At(id); g.lease.state == denied && now+after < s.leases.ends.Due(id) {
-		g.lease.denials = 0
-		s.leases.ends.Set(id, now+after)
+	if id, known := s.groupByID[addr.As16()]; known {
+		s.Group(id).LeaseFree(now, after)
 	}
 }
 

@@ -192,6 +192,17 @@ func (e *Engine) bindAgain(host uint32) {
 	}
 }
 
+// leaveUnleased takes a host out of the group of an alias that it has left and that is not leased. The
+// lease may have been denied because it was asked for under the name of this host.
+func (e *Engine) leaveUnleased(host uint32) {
+	group := e.slots.Host(host).Group()
+	if !group.IsSite() || group.Leased() {
+		return
+	}
+	e.bindAgain(host)
+	group.LeaseFree(e.now, 0)
+}
+
 // gatherBinds puts proposals into c, and questions whose time has come.
 func (e *Engine) gatherBinds(c *LeaseBatch, due *waiter) {
 	for {
@@ -319,6 +330,7 @@ func (e *Engine) bindAnswered(answer *Bind, began time.Duration) {
 	if !h.Resolving() {
 		if id, in := h.GroupID(); in && id != place.GroupID(h.Name()) {
 			b.at = 0 // it was bound to another group meanwhile: it leaves at its next turn
+			e.leaveUnleased(host)
 		}
 		return
 	}

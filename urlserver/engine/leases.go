@@ -421,6 +421,10 @@ func (e *Engine) acquireAnswered(c *LeaseRequest, began time.Duration) {
 		if c.Unknown { // so that it is reported again
 			e.leases.reporter.forget(c.group)
 		}
+		if e.isNamedAnew(c) {
+			e.slots.Group(c.group).LeaseDenied(e.now, time.Millisecond)
+			return
+		}
 	case Unanswered:
 		e.leases.retryAt = e.now + leaseRetry
 		e.stats.LeaseErrors++
@@ -433,6 +437,30 @@ func (e *Engine) acquireAnswered(c *LeaseRequest, began time.Duration) {
 func (e *Engine) isOfAnother(c *LeaseRequest) bool {
 	g := e.slots.Group(c.group)
 	return c.Group != "" && g.IsSite() && g.Name() != c.Group && g.Name() != c.Host
+}
+
+// isNamedAnew reports whether the next request for a lease of an alias that was denied names another
+// host. The host that this one named may have left the alias, and another daemon may have its group now.
+// If it has no documents, it is taken out of the group, as are those without documents that would be
+// named next: each of them is bound again when it has some. If it has documents, the reservation is asked
+// whether it has left.
+func (e *Engine) isNamedAnew(c *LeaseRequest) bool {
+	g := e.slots.Group(c.group)
+	if !g.IsSite() || g.Name() == c.Host {
+		return false
+	}
+	host := g.AnyHost()
+	for n := 0; n < leaseBatch && host != 0 && !e.slots.Host(host).Settled(); n++ {
+		e.slots.Host(host).Unbind(e.now)
+		host = g.AnyHost()
+	}
+	if host == 0 || string(e.slots.Host(host).Name()) != c.Host {
+		return host != 0
+	}
+	if b := e.binding(host); e.now >= b.at+e.opt.Lease {
+		e.propose(host, b)
+	}
+	return false
 }
 
 // takeOut takes the host that a request names out of the group of the request. It returns whether another

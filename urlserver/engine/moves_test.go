@@ -20,6 +20,7 @@ type sharing struct {
 	store  reservation.Store
 	spider uint32
 	addr   netip.Addr
+	addrs  map[string]netip.Addr // of hosts that are not at addr
 	docs   int
 	from   int
 }
@@ -28,7 +29,13 @@ func newSharing(t *testing.T, store reservation.Store, addr netip.Addr, from int
 	s := &sharing{T: t, store: store, addr: addr, from: from}
 	cfg := configs.Default()
 	cfg.ReqHostPerSec, cfg.Robots.Enabled = 1, false
-	s.e = New(cfg, Options{Lease: lease, Cached: func([]byte) (netip.Addr, error, bool) { return s.addr, nil, true },
+	cached := func(host []byte) (netip.Addr, error, bool) {
+		if addr, ok := s.addrs[string(host)]; ok {
+			return addr, nil, true
+		}
+		return s.addr, nil, true
+	}
+	s.e = New(cfg, Options{Lease: lease, Cached: cached,
 		CachedFor: func([]byte) time.Duration { return second }})
 	s.e.Advance(second, start)
 	s.spider = s.e.Connected("spider")
@@ -44,7 +51,8 @@ func (s *sharing) reserve() {
 	s.e.Out.Leases = nil
 	ctx := context.Background()
 	for _, r := range c.Releases {
-		_ = s.store.ReleaseHost(ctx, r.Host, r.Token, time.Time{})
+		release := reservation.Call{Verb: reservation.ReleaseHost, Host: r.Host, Token: r.Token, After: r.Next}
+		s.store.Do(ctx, []reservation.Call{release})
 	}
 	for i := range c.Binds {
 		b, ttl := &c.Binds[i], c.Binds[i].TTL
@@ -90,6 +98,12 @@ func (s *sharing) giveOf(host string, documents int) {
 // step does what is due, and returns where lines went. They end at once. With gives there is a
 // document at hand.
 func (s *sharing) step(now time.Duration, gives bool) (addrs []netip.Addr) {
+	s.work(now, gives)
+	return endAll(s.T, s.e, s.spider)
+}
+
+// work is step without the end of the lines.
+func (s *sharing) work(now time.Duration, gives bool) {
 	s.e.Advance(now, start.Add(now))
 	if gives && s.e.slots.Counts().Held == 0 && s.e.intake.batch == nil {
 		s.give(1)
@@ -98,7 +112,6 @@ func (s *sharing) step(now time.Duration, gives bool) (addrs []netip.Addr) {
 		s.e.Step(nil)
 		s.reserve()
 	}
-	return endAll(s.T, s.e, s.spider)
 }
 
 // TestHostMovesForAllDaemons has several daemons with documents of one host, in turns of half a

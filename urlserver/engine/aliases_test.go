@@ -1,0 +1,136 @@
+package engine
+
+import (
+	"bytes"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"urlserver/protocol"
+	"urlserver/reservation"
+	"urlserver/reservation/memory"
+)
+
+// aliasWorld has daemons that share the alias shop. It checks the gap of moves.test.
+type aliasWorld struct {
+	*testing.T
+	now, last time.Duration
+	store     reservation.Store
+	asked     [2]int // requests to moves.test, by daemon
+	others    int    // to other hosts
+}
+
+func (w *aliasWorld) alias(hosts ...string) {
+	if err := w.store.SetAlias(w.Context(), "shop", hosts); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *aliasWorld) daemon(addr string, n int) *sharing {
+	s := newSharing(w.T, w.store, netip.MustParseAddr(addr), n)
+	s.shares()
+	return s
+}
+
+// give has a daemon take documents of a host.
+func (w *aliasWorld) give(s *sharing, host string, docs int) {
+	s.work(w.now, false)
+	for s.giveOf(host, docs); s.e.intake.batch != nil; w.now += second / 4 {
+		s.work(w.now, false)
+	}
+}
+
+// run lets time pass for some daemons.
+func (w *aliasWorld) run(by time.Duration, daemons ...*sharing) {
+	for until := w.now + by; w.now < until; w.now += second / 4 {
+		for _, s := range daemons {
+			s.work(w.now, false)
+			for _, host := range s.endHosts() {
+				if host != "moves.test" {
+					w.others++
+					continue
+				}
+				if w.last > 0 && w.now-w.last < second {
+					w.Fatalf("at %v daemon %d asks the host %v after another request", w.now, s.from, w.now-w.last)
+				}
+				w.last = w.now
+				w.asked[s.from]++
+			}
+		}
+	}
+}
+
+// endHosts ends all lines that are sent now, and returns their hosts.
+func (s *sharing) endHosts() (hosts []string) {
+	out := bytes.Clone(s.e.Output(s.spider, nil))
+	if out == nil {
+		return nil
+	}
+	s.e.Written(s.spider)
+	for line := range bytes.Lines(out) {
+		f, err := protocol.ParseFetch(bytes.TrimSpace(line))
+		if err != nil {
+			s.Fatal(err)
+		}
+		trans, _ := protocol.ParseTrans(f.Trans)
+		host, _, _ := bytes.Cut(f.URL[len("http://"):], []byte("/"))
+		hosts = append(hosts, string(host))
+		s.e.Lines(s.spider, []Line{{Status: protocol.Status{Trans: trans, Verb: protocol.Done, Code: 200,
+			HasStatus: true}}})
+	}
+	return hosts
+}
+
+// TestAliasWhoseOldestHostIsElsewhere: the host under whose name a daemon asks for the lease of an alias has
+// left the alias, and another daemon has its group for good. The other hosts are asked soon.
+func TestAliasWhoseOldestHostIsElsewhere(t *testing.T) {
+	for _, docs := range []int{0, 20} { // of each host that has left
+		for _, leave := range []int{1, 50} {
+			t.Run(fmt.Sprint(docs, " documents of ", leave), func(t *testing.T) { testOldestHost(t, docs, leave) })
+		}
+	}
+}
+
+func testOldestHost(t *testing.T, docs, leave int) {
+	w := &aliasWorld{T: t, now: second}
+	w.store = memory.New(memory.Config{Now: func() time.Time { return start.Add(w.now) }})
+	var left []string
+	for i := range leave {
+		left = append(left, fmt.Sprintf("h%d.test", i))
+	}
+	w.alias(append([]string{"moves.test"}, left...)...)
+	s := w.daemon("192.0.2.2", 0)
+	for _, host := range left {
+		w.give(s, host, docs+1)
+	}
+	for docs == 0 && s.e.slots.Counts().Held > 0 || docs > 0 && w.others < 2 {
+		w.run(lease, s)
+	}
+	s.addrs = map[string]netip.Addr{"moves.test": netip.MustParseAddr("192.0.2.3")}
+	w.give(s, "moves.test", 10)
+	w.alias("moves.test")
+	w.now += 2 * lease // the daemon stands still, and its leases end
+	for _, host := range left {
+		if _, err := w.store.AddHost(w.Context(), host, time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+		_, err := w.store.TryReserve(w.Context(), host, 100*lease, "another") // of the group of all of them
+		if host == left[0] && err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.run(second, s) // ends what was sent before
+	tries := w.tries(s)
+	w.asked = [2]int{}
+	if w.run(2*lease, s); w.asked[0] == 0 {
+		t.Errorf("the host that is left is not asked within %v", 2*lease)
+	}
+	if n := w.tries(s) - tries; n > 100 {
+		t.Errorf("%d leases were asked for; want 100 at most", n)
+	}
+}
+
+func (w *aliasWorld) tries(s *sharing) uint64 {
+	return s.e.stats.LeasesGranted + s.e.stats.LeasesDenied
+}
