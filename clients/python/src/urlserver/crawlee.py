@@ -62,6 +62,9 @@ REMEMBERED = 10_000
 FETCH_WAIT = 5.0
 """Seconds that fetch_next_request waits for a request that is pending."""
 
+UNREADABLE = 60
+"""Seconds until a request that this process cannot read is sent again."""
+
 SETTLE_WAIT = 2.0
 """Seconds in which what this process has ended has to be counted."""
 
@@ -366,16 +369,27 @@ class UrlServerRequestQueueClient(RequestQueueClient):
         async with self._fetching:
             self._client.room(len(self._taken) + 1)
             try:
-                job = await self._next_job()
+                fetched = await self._next_request()
             finally:
                 self._client.room(0)
-            if job is None:
+            if fetched is None:
                 return None
-            request, again = _unpack(job)
+            job, request, again = fetched
             self._accessed = datetime.now(timezone.utc)
             self._taken[request.unique_key] = _Taken(job, again)
             self._remember(request)
             return request
+
+    async def _next_request(self) -> tuple[Job, Request, int] | None:
+        """Return a job with its request, and give back those that have none."""
+        while (job := await self._next_job()) is not None:
+            try:
+                return job, *_unpack(job)
+            except ValueError as error:
+                # another version may have put it: others may know what to do with it
+                log.error("%s goes back, for it cannot be read: %s", job.url, error)
+                job.back(UNREADABLE)
+        return None
 
     async def _next_job(self) -> Job | None:
         until = time.monotonic() + FETCH_WAIT
@@ -585,8 +599,14 @@ def _pack(request: Request, again: int) -> bytes:
 
 
 def _unpack(job: Job) -> tuple[Request, int]:
-    """Return the request of a job, and how often it was reclaimed."""
+    """Return the request of a job, and how often it was reclaimed.
+
+    Raises ValueError if the payload is none of _pack.
+    """
     if job.payload is None:  # put by somebody else, or the target of a redirect
         return Request.from_url(job.url), 0
-    packed = json.loads(zlib.decompress(job.payload))
-    return Request.model_validate(packed["request"]), packed["again"]
+    try:
+        packed = json.loads(zlib.decompress(job.payload))
+        return Request.model_validate(packed["request"]), int(packed["again"])
+    except Exception as error:  # of zlib, of JSON, or of what it has in it
+        raise ValueError(f"not a request: {error!r}") from error

@@ -1,0 +1,48 @@
+"""What Crawlee's queue does with jobs that are not its own."""
+
+from __future__ import annotations
+
+import importlib.util
+import unittest
+import zlib
+
+import urlserver
+
+from .daemon import Daemon
+
+FOREIGN = [b"no zlib", zlib.compress(b"[]"), zlib.compress(b'{"request": {}, "again": 0}')]
+
+
+@unittest.skipIf(importlib.util.find_spec("crawlee") is None, "crawlee is not installed")
+class CrawleeTest(unittest.IsolatedAsyncioTestCase):
+    """A queue at a daemon."""
+
+    async def test_foreign_payloads(self) -> None:
+        """What others have put with payloads of their own goes back, and holds nothing up."""
+        from crawlee import Request
+        from crawlee.storage_clients import MemoryStorageClient
+
+        from urlserver.crawlee import UrlServerRequestQueueClient, UrlServerStorageClient
+
+        daemon = Daemon("Req_Host_Per_Sec = 1000\nrobots.enabled = false")
+        self.addCleanup(daemon.close)
+        daemon.start()
+        storage = UrlServerStorageClient(
+            daemon.spiders, http_at=daemon.http, base=MemoryStorageClient()
+        )
+        self.addAsyncCleanup(storage.close)
+        queue = await storage.create_rq_client(alias="foreign")
+        assert isinstance(queue, UrlServerRequestQueueClient)
+        crawl = queue._entry.crawl
+        async with urlserver.Client(daemon.spiders) as other:
+            for n, payload in enumerate(FOREIGN):
+                url, metadata = f"http://127.0.0.1/{n}", {"spiderid": crawl}
+                said = await other.put(url, crawl=crawl, metadata=metadata, payload=payload)
+                self.assertEqual(said, "new")
+        await queue.add_batch_of_requests([Request.from_url("http://127.0.0.1/own")])
+        request = None
+        while request is None and not await queue.is_finished():
+            request = await queue.fetch_next_request()
+        assert request is not None
+        self.assertEqual(request.url, "http://127.0.0.1/own")
+        self.assertIsNotNone(await queue.mark_request_as_handled(request))
