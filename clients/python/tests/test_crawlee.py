@@ -1,10 +1,13 @@
-"""What Crawlee's queue does with jobs that are not its own."""
+"""What Crawlee's queue does with jobs that are not its own, and what its HTTP client asks for."""
 
 from __future__ import annotations
 
+import http.server
 import importlib.util
+import threading
 import unittest
 import zlib
+from unittest import mock
 
 import urlserver
 
@@ -46,3 +49,31 @@ class CrawleeTest(unittest.IsolatedAsyncioTestCase):
         assert request is not None
         self.assertEqual(request.url, "http://127.0.0.1/own")
         self.assertIsNotNone(await queue.mark_request_as_handled(request))
+
+    def test_target(self) -> None:
+        """The request is for all of the URL behind its host."""
+        from crawlee import Request
+
+        from urlserver.crawlee import _send
+
+        asked = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                asked.append(self.requestline.split()[1])
+                self.send_response(204)
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+        self.addCleanup(server.server_close)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.shutdown)
+        targets = ["/", "/?", "//b/c?", "/%2f?d=//e?", "/;f=1"]
+        for target in targets:
+            url = f"http://a.example:{server.server_port}{target}"
+            job = mock.Mock(url=url, ip="127.0.0.1")
+            _send(Request.from_url(url), job, "agent", 10)
+        self.assertEqual(asked, targets)

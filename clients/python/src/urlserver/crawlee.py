@@ -549,7 +549,8 @@ def _send(request: Request, job: Job, agent: str, timeout: float) -> _Response:
     else:
         connection = http.client.HTTPConnection(ip, url.port or 80, timeout=timeout)
     with contextlib.closing(connection):
-        target = url._replace(scheme="", netloc="", fragment="").geturl() or "/"
+        # urllib drops an empty query, and may take "//" at the front for a host
+        target = "/" + job.url.partition("#")[0].partition("://")[2].partition("/")[2]
         headers = {"User-Agent": agent, **request.headers, "Host": url.netloc.rpartition("@")[2]}
         connection.request(request.method, target, request.payload, headers)
         answer = connection.getresponse()
