@@ -68,3 +68,21 @@ func TestComposeSettings(t *testing.T) {
 		}
 	}
 }
+
+// TestTimeToStop compares how long systemd, Compose and Kubernetes wait for the daemon to stop: what is in
+// flight, and then outcomes, get 10 s each.
+func TestTimeToStop(t *testing.T) {
+	for file, wait := range map[string]string{
+		"packaging/urlserver.service":                  `(?m)^TimeoutStopSec=(\d+)s$`,
+		"compose.yaml":                                 `(?m)^  urlserver:\n(?:    .*\n)*    stop_grace_period: (\d+)s$`,
+		"deploy/helm/urlserver/templates/daemons.yaml": `(?m)^      terminationGracePeriodSeconds: (\d+)$`,
+	} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := regexp.MustCompile(wait).FindStringSubmatch(string(text)); found == nil || found[1] != "40" {
+			t.Errorf("%s: the daemon has %q to stop; want 40 s", file, found)
+		}
+	}
+}
