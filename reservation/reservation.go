@@ -31,6 +31,9 @@
 // bound address, this one may go on there. When all crawlers find the new address, the old binding
 // ends, and the first to propose the new one wins.
 //
+// So a host whose alias changes is asked by nobody in its new group until the answers from before the
+// change have ended (Bound.Left).
+//
 // SetAlias takes effect at once. Live leases stay valid under their tokens. Until they end, nobody
 // else can lease a host of the former or the new set. The latest next-request time of these hosts
 // applies to all of them: of a lease that was released, what the release said; of a lease that was
@@ -75,8 +78,11 @@ type Binding struct{ Host, Group string }
 
 // Bound is the answer of Bind for a host.
 type Bound struct {
-	Group string        // in force
-	Left  time.Duration // for which the binding holds at least; 0: the store does not tell
+	Group string // in force
+	// Left is for how long the binding holds at least; 0: the store does not tell. Below 0: the host's
+	// alias has changed. For as long as that after this answer, others may go by answers of Bind from
+	// before the change, and this one is not to be used.
+	Left time.Duration
 }
 
 // Stats are the counters of a store. Hosts is the sum of Waiting, Ready and Busy, which are the

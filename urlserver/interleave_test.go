@@ -173,7 +173,7 @@ func (m *meeting) client(r *Reserver, n, turns int) {
 	for in == "" {
 		addr := netip.AddrFrom4([4]byte{192, 0, 2, byte(n)})
 		c := &engine.LeaseBatch{Binds: []engine.Bind{{Host: host, Addr: addr, Proposed: addr.String(), Alias: "site",
-			TTL: time.Hour}}}
+			Joins: true, TTL: time.Hour}}}
 		r.do(ctx, c)
 		in = c.Binds[0].Group
 	}

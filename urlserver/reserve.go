@@ -316,6 +316,7 @@ const firstBinds = 32
 func (r *Reserver) bind(ctx context.Context, binds []engine.Bind) {
 	ctx, cancel := context.WithTimeout(ctx, r.Lease/8)
 	defer cancel()
+	r.join(ctx, binds)
 	slices.SortStableFunc(binds, func(a, b engine.Bind) int { return cmp.Compare(ttlOf(&a), ttlOf(&b)) })
 	for most := firstBinds; len(binds) > 0; most *= 2 {
 		some := binds[:sameTTL(binds[:min(most, len(binds))])]
@@ -330,9 +331,10 @@ func (r *Reserver) bind(ctx context.Context, binds []engine.Bind) {
 			return
 		}
 		for i := range some {
-			some[i].Group, some[i].Left = bound[i].Group, bound[i].Left
+			if some[i].Alias == "" || reservation.CheckAliasName(bound[i].Group) == nil {
+				some[i].Group, some[i].Left = bound[i].Group, bound[i].Left
+			}
 		}
-		r.alias(ctx, some)
 		r.cover(ctx, some)
 	}
 }
@@ -379,29 +381,20 @@ func sameTTL(binds []engine.Bind) (n int) {
 	return n
 }
 
-// alias adds hosts whose rule names a group to the alias of that name, for all daemons. A host that
-// is in another alias stays there. A host that the store cannot add counts as not answered.
-func (r *Reserver) alias(ctx context.Context, binds []engine.Bind) {
-	lack := map[string][]*engine.Bind{}
+// join adds hosts whose rule names a group to the alias of that name, for all daemons. A host that is in
+// another alias stays there. It does so before they are bound: a binding from before a host joins would hold
+// the host back (reservation.Bound). A host that is in no alias when it is bound counts as not answered.
+func (r *Reserver) join(ctx context.Context, binds []engine.Bind) {
+	join := map[string][]string{}
 	for i := range binds {
-		if b := &binds[i]; b.Alias != "" && reservation.CheckAliasName(b.Group) != nil {
-			lack[b.Alias] = append(lack[b.Alias], b)
+		if b := &binds[i]; b.Joins {
+			join[b.Alias] = append(join[b.Alias], b.Host)
 		}
 	}
-	for name, some := range lack {
-		hosts := make([]string, len(some))
-		for i, b := range some {
-			hosts[i] = b.Host
-		}
-		aliases, err := r.Store.JoinAlias(ctx, name, hosts)
-		for i, b := range some {
-			if b.Group = ""; err == nil {
-				b.Group = aliases[i]
-			}
-		}
-		if err != nil && !ending(ctx) && r.refusal != err.Error() {
+	for name, hosts := range join {
+		if _, err := r.Store.JoinAlias(ctx, name, hosts); err != nil && !ending(ctx) && r.refusal != err.Error() {
 			r.refusal = err.Error()
-			r.Log.Warn().Err(err).Str("group", name).Int("hosts", len(some)).Msg("reservation: hosts " +
+			r.Log.Warn().Err(err).Str("group", name).Int("hosts", len(hosts)).Msg("reservation: hosts " +
 				"could not be put into the alias that [[rules]] name; they wait, and it is tried on")
 		}
 	}

@@ -812,7 +812,7 @@ func (x *BindRequest) GetTtlMs() int64 {
 type BindResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Groups        []string               `protobuf:"bytes,1,rep,name=groups,proto3" json:"groups,omitempty"`                       // in order of the hosts; of JoinAlias: their aliases
-	LeftMs        []int64                `protobuf:"varint,2,rep,packed,name=left_ms,json=leftMs,proto3" json:"left_ms,omitempty"` // of Bind: for which each binding holds at least
+	LeftMs        []int64                `protobuf:"varint,2,rep,packed,name=left_ms,json=leftMs,proto3" json:"left_ms,omitempty"` // of Bind: for which each binding holds at least; below 0: not to be used yet
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -186,6 +186,9 @@ func (s *Store) bind(ctx context.Context, b reservation.Binding, now, ttl int64)
 			return bound, err
 		}
 		bound = reservation.Bound{Group: g.name(), Left: time.Duration(h.BoundTo-late-now) * time.Millisecond}
+		if h.Moved > now+reservation.MinLease.Milliseconds() {
+			bound.Left = time.Duration(now-h.Moved) * time.Millisecond
+		}
 		if lasts {
 			return bound, nil
 		}

@@ -159,6 +159,8 @@ type record struct {
 	Alias   string `json:"alias,omitempty"`
 	Bound   string `json:"bound,omitempty"`
 	BoundTo int64  `json:"bound_to,omitempty"`
+	// until then others may go by an answer from before its alias changed, ms
+	Moved int64 `json:"moved,omitempty"`
 
 	// As a group.
 	Token  uint64   `json:"token,omitempty"` // the last token of this name

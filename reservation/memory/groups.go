@@ -103,8 +103,15 @@ func (s *Store) setLocked(a *record, hosts []string, now int64) {
 	for _, r := range rehome { // before their keys change
 		s.leaveLocked(r, now)
 	}
+	was := make([]*record, len(concerned))
+	for i, r := range concerned {
+		was[i] = r.alias
+	}
 	s.assignLocked(a, hosts)
-	for _, r := range concerned {
+	for i, r := range concerned {
+		if r.alias != was[i] {
+			r.moved = max(r.moved, r.boundUntil)
+		}
 		r.next = next
 		for _, l := range locks {
 			s.coverLocked(l, r, now)
@@ -200,6 +207,9 @@ func (s *Store) bindLocked(b reservation.Binding, now, until int64) reservation.
 	s.rejoinLocked(h, now)
 	s.queueLocked(g, now)
 	left := time.Duration(h.boundUntil-now) * time.Millisecond
+	if h.moved > now+reservation.MinLease.Milliseconds() {
+		left = time.Duration(now-h.moved) * time.Millisecond
+	}
 	s.dropLocked(h, now)
 	return reservation.Bound{Group: g.name, Left: left}
 }

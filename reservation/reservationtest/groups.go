@@ -239,6 +239,47 @@ func testBindings(r *rig) {
 	}
 }
 
+// testBindAndAlias: a host whose alias changes is held back until the answers from before that have ended.
+func testBindAndAlias(r *rig) {
+	r.alias("it", "first.test")
+	r.left("first.test", "it", time.Minute) // it was in the alias before anybody bound it
+	r.left("joins.test", "10.0.0.1", time.Minute)
+	r.Advance(10 * time.Second)
+	r.alias("it", "first.test", "joins.test", "new.test")
+	r.left("joins.test", "it", -50*time.Second)
+	r.left("new.test", "it", time.Minute)
+	r.left("first.test", "it", time.Minute)
+	r.Advance(20 * time.Second)
+	r.left("joins.test", "it", -30*time.Second)
+	r.Advance(31 * time.Second)
+	r.left("joins.test", "it", time.Minute)
+	r.Advance(time.Second)
+	r.alias("it")
+	r.left("joins.test", "10.0.0.1", -59*time.Second)
+	r.Advance(10 * time.Second)
+	r.alias("other", "joins.test")
+	r.left("joins.test", "other", -50*time.Second)
+	r.Advance(50 * time.Second)
+	r.left("joins.test", "other", time.Minute)
+	question := []reservation.Binding{{Host: "asked.test", Group: "10.0.0.1"}}
+	if _, err := r.Bind(r.Context(), question, reservation.MinLease); err != nil {
+		r.Fatal(err)
+	}
+	if _, err := r.JoinAlias(r.Context(), "other", []string{"asked.test"}); err != nil {
+		r.Fatal(err)
+	}
+	r.left("asked.test", "other", time.Minute) // a question holds nobody back
+}
+
+// left binds a host for a minute, and checks for how long the answer holds, to a second: clocks go on.
+func (r *rig) left(host, group string, want time.Duration) {
+	r.Helper()
+	got, err := r.Bind(r.Context(), []reservation.Binding{{Host: host, Group: "10.0.0.1"}}, time.Minute)
+	if err != nil || len(got) != 1 || got[0].Group != group || (got[0].Left-want).Abs() > time.Second {
+		r.Errorf("Bind(%s) = %v, %v; want %s and %v", host, got, err, group, want)
+	}
+}
+
 // testBindWhileBusy: a lease prolongs the binding that it uses, and covers what its host is bound
 // to.
 func testBindWhileBusy(r *rig) {

@@ -23,6 +23,7 @@ type modelHost struct {
 	alias   string
 	bound   string
 	boundTo int64
+	moved   int64 // until then others may go by an answer from before its alias changed
 }
 
 type modelLock struct {
@@ -177,7 +178,11 @@ func (m *model) bind(b reservation.Binding, ttl time.Duration) reservation.Bound
 	for _, l := range m.covering(b.Host) {
 		l.covers = append(l.covers, group)
 	}
-	return reservation.Bound{Group: group, Left: time.Duration(h.boundTo-m.now) * time.Millisecond}
+	left := h.boundTo - m.now
+	if h.moved > m.now+reservation.MinLease.Milliseconds() {
+		left = m.now - h.moved
+	}
+	return reservation.Bound{Group: group, Left: time.Duration(left) * time.Millisecond}
 }
 
 func (m *model) setAlias(alias string, hosts []string) {
@@ -197,6 +202,10 @@ func (m *model) setAlias(alias string, hosts []string) {
 			l.covers = append(l.covers, name)
 		}
 	}
+	was := map[string]string{}
+	for _, host := range names[1:] {
+		was[host] = m.host(host).alias
+	}
 	for _, host := range m.aliases[alias] {
 		m.host(host).alias = ""
 	}
@@ -211,6 +220,11 @@ func (m *model) setAlias(alias string, hosts []string) {
 		}
 		m.host(host).alias = alias
 		m.aliases[alias] = append(m.aliases[alias], host)
+	}
+	for name, former := range was {
+		if h := m.host(name); h.alias != former {
+			h.moved = max(h.moved, h.boundTo)
+		}
 	}
 }
 

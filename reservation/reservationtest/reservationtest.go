@@ -46,6 +46,7 @@ func Run(t *testing.T, open func(t *testing.T) Bench) {
 		"released for a time":           testAfter,
 		"bindings":                      testBindings,
 		"bindings while busy":           testBindWhileBusy,
+		"bindings and aliases":          testBindAndAlias,
 		"busy hosts are not in the way": testBusyInFront,
 		"a busy alias is not either":    testBusyAliasInFront,
 		"first in first out":            testFIFO,

@@ -12,6 +12,50 @@ import (
 	"urlserver/reservation/memory"
 )
 
+// TestHostJoinsALeasedAlias: a daemon has the lease of an alias. Another one has bound a host to the host's
+// address, which then joins the alias. The daemons find it at different addresses. They never ask it at once.
+func TestHostJoinsALeasedAlias(t *testing.T) {
+	w, of, other := newAliasWorld(t)
+	w.give(other, "moves.test", 400)
+	w.run(lease, of, other)
+	w.alias("other.test", "moves.test")
+	w.give(of, "moves.test", 400)
+	w.asked = [2]int{}
+	if w.run((bindLeases+1)*lease, of, other); w.asked[of.from] == 0 {
+		t.Errorf("the daemons asked the host %v times; want the one that has the lease of the alias to", w.asked)
+	}
+}
+
+// TestHostLeavesALeasedAlias: a daemon that asks a host in the group of an alias stands still, and loses the
+// lease, when the host leaves the alias. Another daemon has documents of the host, too. They never ask it at
+// once, and it is asked when all daemons have left the alias.
+func TestHostLeavesALeasedAlias(t *testing.T) {
+	w, of, other := newAliasWorld(t)
+	w.give(other, "moves.test", 5)
+	w.run(lease, of, other)
+	w.alias("other.test", "moves.test")
+	w.give(of, "moves.test", 400)
+	w.run((bindLeases+1)*lease, of, other)
+	w.alias("other.test")
+	w.now += 2 * lease
+	w.give(other, "moves.test", 400)
+	w.run(bindLeases*lease, of, other)
+	w.asked = [2]int{}
+	if w.run(2*lease, of, other); w.asked == [2]int{} {
+		t.Error("no daemon asks the host when it has left the alias")
+	}
+}
+
+// newAliasWorld returns a daemon that has the lease of an alias, and another daemon.
+func newAliasWorld(t *testing.T) (w *aliasWorld, of, other *sharing) {
+	w = &aliasWorld{T: t, now: second}
+	w.store = memory.New(memory.Config{Now: func() time.Time { return start.Add(w.now) }})
+	w.alias("other.test")
+	of, other = w.daemon("192.0.2.1", 1), w.daemon("192.0.2.2", 0)
+	w.give(of, "other.test", 400)
+	return w, of, other
+}
+
 // aliasWorld has daemons that share the alias shop. It checks the gap of moves.test.
 type aliasWorld struct {
 	*testing.T

@@ -55,6 +55,7 @@ type binding struct {
 	group   netip.Addr    // the bound group; invalid: the host is bound to an alias, to itself, or to nothing
 	own     bool          // the host is bound to itself
 	covered bool          // see Bind.Covered
+	joined  bool          // the host was in an alias by the last answer
 	follows bool          // this daemon goes by the binding, but does not extend it
 	held    bool          // nothing is sent to the host until the answer, but it stays in its group
 	yields  time.Duration // the binding is not extended until then: another daemon waits for its end
@@ -227,7 +228,7 @@ func (e *Engine) gatherBinds(c *LeaseBatch, due *waiter) {
 		b.follows = b.moved() || own && (b.group.IsValid() || e.now < b.yields)
 		name := string(e.slots.Host(p.host).Name())
 		bind := Bind{host: p.host, Host: name, Addr: p.addr, Proposed: p.addr.String(), Alias: place.Group,
-			Own: own, Ask: b.follows || b.waits, TTL: e.ttl(b, &place)}
+			Joins: place.Group != "" && !b.joined, Own: own, Ask: b.follows || b.waits, TTL: e.ttl(b, &place)}
 		if own {
 			bind.Proposed = name
 		}
@@ -307,13 +308,16 @@ func (e *Engine) bindAnswered(answer *Bind, began time.Duration) {
 		return
 	}
 	at, ttl := began, answer.TTL
-	if answer.Ask && answer.Group != "" {
+	switch {
+	case answer.Left < 0: // it is not to be used
+		at = 0
+	case answer.Ask && answer.Group != "":
 		if !e.bindingHolds(host, b, addr, began, answer.Left) {
 			return
 		}
 		at, ttl = b.at, b.ttl
 	}
-	b.pending = false
+	b.pending, b.joined = false, answer.Group != "" && !addr.IsValid() && !answer.boundToItself()
 	h.Unpin()
 	if answer.Group == "" {
 		if h.Resolving() {
@@ -336,7 +340,19 @@ func (e *Engine) bindAnswered(answer *Bind, began time.Duration) {
 	}
 	e.bindTo(host, place)
 	b.group, b.own = addr, answer.boundToItself()
+	if answer.Left < 0 {
+		e.holdBack(host, b, -answer.Left)
+	}
 	e.hostResolved(host)
+}
+
+// holdBack keeps a host in its group, with nothing sent to it, and asks for its binding a while later:
+// its alias has changed, and until then other daemons may go by what they were answered before.
+func (e *Engine) holdBack(host uint32, b *binding, wait time.Duration) {
+	b.pending, b.held = true, true
+	e.slots.Host(host).Pin()
+	e.slots.Host(host).SetAddressPending(e.now, true)
+	e.leases.bindings.questions.Set(host, e.now+wait)
 }
 
 // bindingHolds takes the answer to a question: the group in force, and for how long it holds from

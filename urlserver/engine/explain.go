@@ -27,6 +27,7 @@ type Explanation struct {
 	Lease      string             // the lease host of its group if the daemon wants and lacks the lease; ""
 	Bound      netip.Addr         // where the reservation has it while it waits to move to another address; or invalid
 	AwaitsEnd  bool               // it waits until its binding ends; see Engine.awaitsEnd
+	HeldBack   time.Time          // until then nothing is sent to it, as its alias has changed; see Engine.holdBack
 	Rule       string             // the name of the rule for it, or for its address, of [[rules]]; ""
 	Limits     configs.HostLimits // by the rules
 	Unasked    explain.Reason     // why the doc index is not asked for documents of it
@@ -63,6 +64,9 @@ func (e *Engine) Explain(name []byte) (x Explanation, known bool) {
 		x.Lease = e.leaseHost(x.Unleased)
 	}
 	b := e.binding(id)
+	if b.held && b.at == 0 && e.leases.bindings.questions.Has(id) {
+		x.HeldBack = e.date(e.leases.bindings.questions.Due(id))
+	}
 	if x.AwaitsEnd = b.waits; b.pending && b.moved() && !e.usable(b) {
 		x.Bound = b.group
 	}
@@ -125,6 +129,8 @@ func (e *Engine) blockedOrIdle(x *Explanation) explain.Reason {
 		return because(explain.AddressBound, x.Bound)
 	case x.AwaitsEnd:
 		return because(explain.BindingAwaited)
+	case !x.HeldBack.IsZero():
+		return explain.Reason{Kind: explain.AliasChanged, Until: x.HeldBack}
 	case !x.Addr.IsValid():
 		return because(explain.AddressUnknown)
 	case x.AddressPending:

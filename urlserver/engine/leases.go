@@ -60,11 +60,12 @@ type Bind struct {
 	Addr     netip.Addr
 	Proposed string // the address, or the host itself
 	Alias    string // by a rule, which goes before Proposed; "": none
+	Joins    bool   // the host was not in an alias when it was bound last
 	Own      bool   // the host is to be a group by itself, under its own name
 	TTL      time.Duration
 	Ask      bool          // ask for the group in force, and extend the binding as little as possible
 	Group    string        // the answer: the group in force; "": there is none
-	Left     time.Duration // the answer: for which that holds at least
+	Left     time.Duration // the answer: for which that holds at least; below 0: see reservation.Bound
 	Covered  bool          // the answer: Group is an alias that has Addr as a host, too
 }
 

@@ -86,6 +86,9 @@ func (w *walk) bind(b *Bind) {
 	}
 	w.store.bound[b.Host] = bound
 	b.Group, b.Left = bound.group, bound.until-w.now
+	if w.bad(5) { // its alias has changed, and changed back
+		b.Left = -w.some(2 * walkLease)
+	}
 }
 
 func (w *walk) try(c *LeaseRequest) {

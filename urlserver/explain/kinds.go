@@ -31,6 +31,7 @@ const (
 	AddressEnded // its TTL has passed
 	AddressBound // Args[0]: the address of its binding
 	BindingAwaited
+	AliasChanged
 
 	// Its group is not ready. Args[0] is the group, unless said otherwise.
 
@@ -158,6 +159,8 @@ var words = [kinds]string{
 	BindingAwaited: "this daemon and the binding of its name in the reservation disagree on whether " +
 		"its address is on a shared network, since rules have changed or another daemon finds " +
 		"another address; it waits until its binding ends",
+	AliasChanged: "its alias in the reservation has changed, and other daemons may have to leave its " +
+		"former group; until {until} nobody asks it in its new one",
 
 	Regrouping: "goes to another group, since the rules or its address have changed, " +
 		"when the requests to it that are open have ended",

@@ -1,12 +1,13 @@
 -- bind: prefix, ttl, host, proposed group, host, proposed group ... ->
--- OK, then for each the group in force and for how many ms the binding holds
+-- OK, then for each the group in force and for how many ms the binding holds; below 0: for how many ms answers may hold
+-- that other daemons had before the alias of the host changed
 local ends, answer = now + num(ARGV[2]), { OK }
 local function bind(host, proposed)
   if not call('GET', HOST .. host) then
     call('SET', HOST .. host, proposed)
     call('ZREM', BOUND, host)
   end
-  local holds = num(call('ZSCORE', BOUND, host))
+  local holds, moved = num(call('ZSCORE', BOUND, host)), num(call('ZSCORE', MOVED, host))
   if holds < ends then
     holds = ends
     call('ZADD', BOUND, ends, host)
@@ -21,7 +22,7 @@ local function bind(host, proposed)
   end
   rehome(host)
   requeue(group)
-  return { group, holds - now }
+  return { group, moved > now + 1 and now - moved or holds - now } -- 1: a question holds nobody back
 end
 for i = 3, #ARGV, 2 do -- a host with a key of a wrong type is neither bound nor reserved
   local bound = guarded(ARGV[i], bind, ARGV[i], ARGV[i + 1]) or { ARGV[i + 1], 0 }

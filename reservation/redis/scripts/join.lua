@@ -5,16 +5,17 @@ local alias, hosts, answer, joins = ARGV[3], {}, { OK }, false
 for i = 4, #ARGV do hosts[#hosts + 1] = ARGV[i] end
 local name = clash(alias, hosts)
 if name then return { INVALID, name } end
-local all, has = call('SMEMBERS', ALIASED .. alias), {}
-for _, host in ipairs(all) do has[host] = true end
+local new, has = {}, {}
 for _, host in ipairs(hosts) do
   local former = call('HGET', ALIAS, host)
   answer[#answer + 1] = former or alias
   if not former and not has[host] then
-    all[#all + 1], has[host], joins = host, true, true
+    new[#new + 1], has[host], joins = host, true, true
   end
 end
 if not joins then return answer end
+local all = call('SMEMBERS', ALIASED .. alias)
+for _, host in ipairs(new) do all[#all + 1] = host end
 if #all > tonumber(ARGV[2]) then return { INVALID } end
 set_alias(alias, all)
 return answer
