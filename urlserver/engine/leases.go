@@ -247,6 +247,19 @@ func (e *Engine) releaseLease(group uint32) {
 	})
 }
 
+// leaveLease gives up a lease that is not needed, or has lapsed. If a request is open, it is not released: in
+// the reservation it may last longer, and its penalty follows.
+func (e *Engine) leaveLease(group uint32) {
+	if e.slots.Group(group).Open() == 0 {
+		e.releaseLease(group)
+		return
+	}
+	if _, ok := e.leases.held.of(group); ok {
+		e.leases.held.drop(group)
+		e.leases.renewals.Remove(group)
+	}
+}
+
 // isUncounted reports whether a group is an address that is leased for site groups alone. It has no
 // documents, so no report makes it known to a store that counts them.
 func (e *Engine) isUncounted(group uint32) bool {
@@ -264,7 +277,7 @@ func (e *Engine) gatherExtends(c *LeaseBatch, due *waiter) {
 			return
 		}
 		if !e.slots.Group(id).Leased() { // it has lapsed
-			e.releaseLease(id)
+			e.leaveLease(id)
 			continue
 		}
 		e.leases.renewals.Remove(id)
@@ -479,7 +492,7 @@ func (e *Engine) takeOut(c *LeaseRequest) bool {
 func (e *Engine) leaseGranted(c *LeaseRequest, began time.Duration) {
 	e.slots.Group(c.group).LeaseGranted(e.now, began+e.opt.Lease-e.margin())
 	if !e.slots.Group(c.group).Leased() { // it is not needed any more, or has lapsed
-		e.releaseLease(c.group)
+		e.leaveLease(c.group)
 		return
 	}
 	e.leases.renewals.Set(c.group, began+e.opt.Lease/3)

@@ -60,6 +60,37 @@ func TestLinesAreWorthNothingOncePastTheMargin(t *testing.T) {
 	}
 }
 
+// TestLeaseThatLapsesWithAnOpenRequestIsNotReleased: the extension of a lease is answered when the lease has
+// ended for the engine. A request is open. If the lease were released, another daemon could ask the host now.
+func TestLeaseThatLapsesWithAnOpenRequestIsNotReleased(t *testing.T) {
+	e, spider := leasing(t, false)
+	if stepAt(e, 12*second); e.Output(spider, nil) == nil {
+		t.Fatal("no line for the spider")
+	}
+	e.Written(spider)
+	stepAt(e, 10*second+lease/2)
+	c := e.Out.Leases
+	if e.Out.Leases = nil; c == nil || len(c.Extends) != 1 {
+		t.Fatalf("the reservation is asked %+v; want an extension", c)
+	}
+	stepAt(e, 10*second+lease)
+	c.Extends[0].Answer = Granted
+	e.LeasesAnswered(c)
+	for at := 10*second + lease; at < 10*second+2*lease; at += second {
+		stepAt(e, at)
+		if c = e.Out.Leases; c == nil {
+			continue
+		}
+		if e.Out.Leases = nil; len(c.Releases) > 0 {
+			t.Fatalf("at %v the engine releases %+v while a request is open", at, c.Releases)
+		}
+		for i := range c.Acquires {
+			c.Acquires[i].Answer = Denied
+		}
+		e.LeasesAnswered(c)
+	}
+}
+
 // TestRobotsRequestsLeaveWithinTheLease: connecting may take longer than the lease.
 func TestRobotsRequestsLeaveWithinTheLease(t *testing.T) {
 	e, _ := leasing(t, true)
