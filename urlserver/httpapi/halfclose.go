@@ -3,7 +3,12 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"time"
 )
+
+// outlives is how long a change goes on whose client has closed its side of the connection. The client may
+// have gone, and its connection is one of those that the listener has.
+const outlives = ioTimeout
 
 // requestsKey is the key of a context under which withRequests notes that context.
 type requestsKey struct{}
@@ -14,8 +19,8 @@ func withRequests(ctx context.Context) context.Context {
 }
 
 // outliving returns r with a context that does not end when its client closes its side of the
-// connection: the client may wait for the answer to a change. It ends with all requests of the server, or
-// when done is called.
+// connection, but some time later: the client may wait for the answer to a change. It ends with all
+// requests of the server, too, and when done is called.
 //
 // Two kinds of requests keep r's context. What only reads ends with its client: others may wait for the
 // same list. Nobody is handed candidates who has gone: they would be out until their lease ends.
@@ -26,5 +31,6 @@ func outliving(r *http.Request) (_ *http.Request, done func()) {
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 	stop := context.AfterFunc(requests, cancel)
-	return r.WithContext(ctx), func() { stop(); cancel() }
+	keep := context.AfterFunc(r.Context(), func() { time.AfterFunc(outlives, cancel) })
+	return r.WithContext(ctx), func() { stop(); keep(); cancel() }
 }

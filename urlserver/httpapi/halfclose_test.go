@@ -25,13 +25,13 @@ type halfClosed struct {
 
 func (c halfClosed) Read(p []byte) (int, error) { return c.text.Read(p) }
 
-// slowPuts is a store whose puts take a while. They fail if nobody wants the result any more.
-type slowPuts struct {
+// slowStore is a store whose puts and counts take a while. They fail if nobody wants the result any more.
+type slowStore struct {
 	*memory.Store
 	took time.Duration
 }
 
-func (s slowPuts) Put(ctx context.Context, p *docindex.Puts) (docindex.PutResult, error) {
+func (s slowStore) Put(ctx context.Context, p *docindex.Puts) (docindex.PutResult, error) {
 	select {
 	case <-time.After(s.took):
 		return s.Store.Put(ctx, p)
@@ -40,17 +40,34 @@ func (s slowPuts) Put(ctx context.Context, p *docindex.Puts) (docindex.PutResult
 	}
 }
 
+func (s slowStore) Count(ctx context.Context, scope *docindex.Scope) (docindex.Counts, error) {
+	select {
+	case <-time.After(s.took):
+		return s.Store.Count(ctx, scope)
+	case <-ctx.Done():
+		return docindex.Counts{}, ctx.Err()
+	}
+}
+
+// newSlow returns a server whose store takes a while.
+func newSlow(t *testing.T, took time.Duration) *Server {
+	store := slowStore{memory.New(), took}
+	return New(Config{Daemon: idle(t, store), Store: store, Log: zerolog.Nop()})
+}
+
 const putOfOne = "POST /docindex/urls HTTP/1.1\r\nHost: localhost\r\nContent-Length: 17\r\n\r\nhttp://a.example/"
 
-// sendAndClose has a server with a store answer a put whose client closes its side behind it.
-func sendAndClose(t *testing.T, s *Server) (from net.Conn, stop context.CancelFunc, ended chan error) {
+const countOfAll = "GET /docindex/counts HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+// sendAndClose has a server answer a request whose client closes its side behind it.
+func sendAndClose(t *testing.T, s *Server, request string) (from net.Conn, stop context.CancelFunc, ended chan error) {
 	t.Helper()
 	l := newPipes()
 	ctx, stop := context.WithCancel(context.Background())
 	ended = make(chan error, 1)
 	go func() { ended <- s.Serve(ctx, l) }()
 	ours, theirs := net.Pipe()
-	l.conns <- halfClosed{theirs, strings.NewReader(putOfOne)}
+	l.conns <- halfClosed{theirs, strings.NewReader(request)}
 	return ours, stop, ended
 }
 
@@ -58,8 +75,7 @@ func sendAndClose(t *testing.T, s *Server) (from net.Conn, stop context.CancelFu
 // does: it gets its answer, however long that takes.
 func TestHalfClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := slowPuts{memory.New(), 10 * time.Second}
-		conn, stop, ended := sendAndClose(t, New(Config{Daemon: idle(t, store), Store: store, Log: zerolog.Nop()}))
+		conn, stop, ended := sendAndClose(t, newSlow(t, 10*time.Second), putOfOne)
 		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -73,6 +89,25 @@ func TestHalfClosed(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestClientHasGone has clients close their side of the connection, which those that have gone did, too. A
+// request that only reads ends then, and a change some time later: no client holds a connection for longer.
+func TestClientHasGone(t *testing.T) {
+	for request, most := range map[string]time.Duration{countOfAll: 0, putOfOne: outlives} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			conn, stop, ended := sendAndClose(t, newSlow(t, time.Hour), request)
+			answer, err := io.ReadAll(conn)
+			if took := time.Since(began); took != most || err != nil {
+				t.Errorf("%s: ended after %v with %q, %v; want %v", request, took, answer, err, most)
+			}
+			stop()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }
 
 // breaking is a listener that fails at some time.
@@ -97,8 +132,7 @@ func (breaking) Addr() net.Addr { return &net.TCPAddr{} }
 // TestListenerFails: a server whose listener fails ends what is under way.
 func TestListenerFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := slowPuts{memory.New(), 24 * time.Hour}
-		s := New(Config{Daemon: idle(t, store), Store: store, Log: zerolog.Nop()})
+		s := newSlow(t, 24*time.Hour)
 		l := breaking{conns: make(chan net.Conn, 1), fail: make(chan struct{})}
 		ended := make(chan error, 1)
 		go func() { ended <- s.Serve(t.Context(), l) }()
@@ -120,8 +154,7 @@ func TestListenerFails(t *testing.T) {
 // TestStopEndsWhatIsUnderWay stops a server while a store does not answer.
 func TestStopEndsWhatIsUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := slowPuts{memory.New(), 24 * time.Hour}
-		_, stop, ended := sendAndClose(t, New(Config{Daemon: idle(t, store), Store: store, Log: zerolog.Nop()}))
+		_, stop, ended := sendAndClose(t, newSlow(t, 24*time.Hour), putOfOne)
 		synctest.Wait()
 		began := time.Now()
 		stop()
