@@ -241,6 +241,29 @@ func TestHealthChecksOfTheSpiderPort(t *testing.T) {
 	}
 }
 
+// TestRoomZeroWhileACheckIsConnected: a spider says ROOM 0 for a moment while the connection of a health
+// check is open, which ends last. The documents stay for the moment.
+func TestRoomZeroWhileACheckIsConnected(t *testing.T) {
+	e := paced(4, func(*configs.Config) {})
+	e.opt.Shared = true
+	now := 10 * second
+	id := e.Connected("spider")
+	stepAt(e, now)
+	held := e.slots.Counts().Held
+	check := e.Connected("check")
+	e.AwaitHandshake(check)
+	now += 100 * second
+	e.Advance(now, start.Add(now))
+	e.Lines(id, []Line{{IsRoom: true, Room: 0}})
+	e.Gone(check)
+	if stepAt(e, now+roomGrace/2); e.slots.Counts().Held != held || held == 0 {
+		t.Errorf("%d of %d documents are held half of roomGrace after ROOM 0", e.slots.Counts().Held, held)
+	}
+	if stepAt(e, now+roomGrace); e.slots.Counts().Held >= held {
+		t.Errorf("%d of %d documents are held at the end of roomGrace", e.slots.Counts().Held, held)
+	}
+}
+
 // TestOfferedWhileDocumentsGoBack: when some of the documents have gone back, an answer of the index that
 // was under way offers these again. All go back without another event.
 func TestOfferedWhileDocumentsGoBack(t *testing.T) {

@@ -8,7 +8,7 @@ const noRoomSaid = -1
 // setRoom notes that at most so many documents may be at a spider from now on.
 func (e *Engine) setRoom(id uint32, sp *spider, n int) {
 	if took, takes := sp.room != 0, n != 0; took != takes && !sp.gone {
-		e.countTaking(takes, true)
+		e.countTaking(takes, sp.sent > 0)
 	}
 	sp.room = n
 	if n == 0 {
@@ -27,8 +27,8 @@ func (e *Engine) countTaking(begins, served bool) {
 		e.spiders.taking++
 		return
 	}
-	if e.spiders.taking--; e.spiders.taking == 0 && served {
-		e.spiders.noneTakes = e.now
+	if e.spiders.taking--; served {
+		e.spiders.lastTook = e.now
 	}
 }
 
@@ -36,13 +36,13 @@ func (e *Engine) countTaking(begins, served bool) {
 func (e *Engine) noSpiders() bool {
 	ss := &e.spiders
 	return (e.opt.Shared || e.now < e.intake.remoteUntil) &&
-		(ss.connected == 0 || ss.taking == 0 && e.now-ss.noneTakes >= roomGrace)
+		(ss.connected == 0 || ss.taking == 0 && e.now-ss.lastTook >= roomGrace)
 }
 
 // awaitRoom makes the engine step at the end of roomGrace, when the documents go back.
 func (e *Engine) awaitRoom(due *waiter) {
 	if ss := &e.spiders; ss.connected > 0 && ss.taking == 0 {
-		due.after(ss.noneTakes + roomGrace - e.now)
+		due.after(ss.lastTook + roomGrace - e.now)
 	}
 }
 

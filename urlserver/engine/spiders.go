@@ -24,7 +24,7 @@ type spiders struct {
 	leaving   []uint32            // spiders that have gone, with documents to be queued again
 	connected int                 // spiders that have not gone
 	taking    int                 // those of them that have not said ROOM 0
-	noneTakes time.Duration       // since when there are none, if taking is 0
+	lastTook  time.Duration       // when such a spider that was sent some ended, or said ROOM 0
 }
 
 // pools has the spider pools, by number and by spiderid.
