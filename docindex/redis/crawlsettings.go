@@ -19,29 +19,20 @@ const (
 
 // SetCrawlSettings is [docindex.CrawlKeeper.SetCrawlSettings].
 func (s *Store) SetCrawlSettings(ctx context.Context, crawl string, text []byte) error {
-	c, err := s.connected(ctx)
+	return s.setCrawlSettings(ctx, crawl, text, docindex.MaxCrawlSettings)
+}
+
+// setCrawlSettings is SetCrawlSettings with how many crawls may have settings. One script changes the text and
+// the version: whoever has not seen the change has an older version.
+func (s *Store) setCrawlSettings(ctx context.Context, crawl string, text []byte, most int64) error {
+	a, err := s.one(ctx, 0, crawlSettingsScript, crawlField+crawl, string(text), decimal(most))
 	if err != nil {
 		return err
 	}
-	key, field := s.bases[0]+settingsKey, crawlField+crawl
-	change := c.B().Hdel().Key(key).Field(field).Build()
-	if len(text) > 0 {
-		n, err := c.Do(ctx, c.B().Hlen().Key(key).Build()).AsInt64()
-		if err != nil {
-			return s.wrap(err)
-		}
-		if n > docindex.MaxCrawlSettings {
-			return docindex.ErrTooManyCrawls
-		}
-		change = c.B().Hset().Key(key).FieldValue().FieldValue(field, rueidis.BinaryString(text)).Build()
-	}
-	// The version last: who sees it sees the change, too.
-	for _, command := range []rueidis.Completed{
-		change, c.B().Hincrby().Key(key).Field(versionField).Increment(1).Build(),
-	} {
-		if err := c.Do(ctx, command).Error(); err != nil {
-			return s.wrap(err)
-		}
+	if parts := list(a.value); len(parts) != 1 {
+		return errStrange
+	} else if number(parts[0]) == 0 {
+		return docindex.ErrTooManyCrawls
 	}
 	s.turns.setWeight(crawl, text)
 	return nil

@@ -69,6 +69,8 @@ var (
 	domainsScript   = read("domains")
 	asideScript     = read("aside")
 	pausedScript    = read("paused")
+
+	crawlSettingsScript = read("crawlsettings")
 )
 
 // shared is what scripts share.
