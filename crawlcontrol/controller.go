@@ -1,7 +1,9 @@
 package crawlcontrol
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -111,9 +113,10 @@ func (k *Controller) end(ctx context.Context, id docindex.CrawlID,
 	n, err := k.store.PurgeCrawl(ctx, id, func(o *docindex.Outcomes) (int, error) {
 		return k.slots.Cancel(ctx, o)
 	})
-	k.log.Info().Str("crawlid", id.Crawl).Str("appid", id.App).Str("spiderid", id.Spider).
-		Stringer("why", why).
-		Int("purged", n).AnErr("cause", err).Msg("crawl purged")
+	if err == nil {
+		k.log.Info().Str("crawlid", id.Crawl).Str("appid", id.App).Str("spiderid", id.Spider).
+			Stringer("why", why).Int("purged", n).Msg("crawl purged")
+	}
 	return uint64(n), err
 }
 
@@ -167,8 +170,9 @@ func (k *Controller) Run(ctx context.Context, grace time.Duration, notify func(n
 // warnings has when each kind of error was logged in the last warnAgain.
 type warnings map[string]time.Time
 
-// isNew reports whether to log an error. Errors are of one kind if they differ in their digits alone:
-// those of a connection name a port, and those of a crawl often a number.
+// isNew reports whether to log an error: the first of each kind in warnAgain, and of warnKinds kinds at
+// most. The kind of an error is the text of its cause without digits: what is around the cause may name a
+// crawl, and errors of a connection name a port.
 func (w warnings) isNew(err error, now time.Time) bool {
 	maps.DeleteFunc(w, func(_ string, at time.Time) bool { return now.Sub(at) >= warnAgain })
 	kind := strings.Map(func(r rune) rune {
@@ -176,7 +180,7 @@ func (w warnings) isNew(err error, now time.Time) bool {
 			return -1
 		}
 		return r
-	}, err.Error())
+	}, cmp.Or(errors.Unwrap(err), err).Error())
 	if _, logged := w[kind]; logged || len(w) >= warnKinds {
 		return false
 	}

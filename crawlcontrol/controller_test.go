@@ -203,6 +203,51 @@ func TestStoreFailsInTwoWays(t *testing.T) {
 	})
 }
 
+// failingPurge is a store with one overdue crawl at a time that it cannot purge.
+type failingPurge struct {
+	*memory.Store
+	overdue func() docindex.CrawlID
+	fails   func() error
+}
+
+func (s failingPurge) CrawlsToEnd(context.Context, time.Time, int) ([]docindex.CrawlEnd, error) {
+	return []docindex.CrawlEnd{{CrawlID: s.overdue()}}, nil
+}
+
+func (s failingPurge) StopCrawl(context.Context, docindex.CrawlID, docindex.Kind) error { return nil }
+
+func (s failingPurge) PurgeCrawl(
+	context.Context, docindex.CrawlID, func(*docindex.Outcomes) (int, error),
+) (int, error) {
+	return 0, s.fails()
+}
+
+// TestPurgesFail: the cause for which many crawls cannot be purged is logged once, and another cause, too.
+// None of them is logged as purged.
+func TestPurgesFail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		store := failingPurge{memory.New(), func() docindex.CrawlID {
+			return docindex.CrawlID{App: "app", Crawl: strings.Repeat("c", int(time.Since(began)/time.Second)+1)}
+		}, func() error {
+			if time.Since(began) < 20*time.Second {
+				return errors.New("the store is slow")
+			}
+			return errors.New("the disk is full")
+		}}
+		var log strings.Builder
+		controller := crawlcontrol.NewController(store, &fakeSlots{}, zerolog.New(&log))
+		ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+		defer cancel()
+		controller.Run(ctx, time.Hour, func(r crawlcontrol.Reply, _ func()) { t.Errorf("notice %s", r.Body) })
+		for text, want := range map[string]int{"the store is slow": 1, "the disk is full": 1, "crawl purged": 0} {
+			if n := strings.Count(log.String(), text); n != want {
+				t.Errorf("%d lines have %q; want %d:\n%.2000s", n, text, want, log.String())
+			}
+		}
+	})
+}
+
 // A stop that failed is tried again, although nobody asks for it. A later request gets the counts
 // of all documents that it ended.
 func TestStopFails(t *testing.T) {
