@@ -14,6 +14,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -51,10 +52,25 @@ func (c *client) crawls(ctx context.Context, text string) (list crawlList, err e
 	return list, err
 }
 
+// maxCrawlText is how many bytes /api/crawls looks for at most.
+const maxCrawlText = 256
+
+// searched returns what to look for in order to find a crawl ID: its start, if it is long.
+func searched(id string) string {
+	for len(id) > maxCrawlText {
+		_, last := utf8.DecodeLastRuneInString(id)
+		id = id[:len(id)-last]
+	}
+	return id
+}
+
 // crawl returns the one crawl with an ID. If app or spider is given, the crawl has to match it,
 // too.
 func (c *client) crawl(ctx context.Context, id, app, spider string) (found crawlRow, err error) {
-	list, err := c.crawls(ctx, id)
+	if id == "" {
+		return found, usagef("the crawl ID is empty")
+	}
+	list, err := c.crawls(ctx, searched(id))
 	if err != nil {
 		return found, err
 	}
@@ -290,12 +306,13 @@ func (c *client) closeID(ctx context.Context, id string) error {
 }
 
 // onlyOne returns an error if crawls of several applications may have an ID: the list ends before
-// all crawls that have it in their names.
+// all crawls that have it, or its start, in their names.
 func (c *client) onlyOne(ctx context.Context, id string) error {
-	list, err := c.crawls(ctx, id)
+	text := searched(id)
+	list, err := c.crawls(ctx, text)
 	if err == nil && list.All > len(list.Crawls) {
 		err = fmt.Errorf("%d crawls have %q in their names, too many to see whether several applications "+
-			"have it; say which with --app and --spider", list.All, id)
+			"have the ID; say which with --app and --spider", list.All, text)
 	}
 	return err
 }

@@ -108,13 +108,16 @@ func TestCrawlsWithStrangeIDs(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"..", ".", "x/../c1", "../crawls/c1", "a/b", "50%", "%2e%2e", "a?b#c", "a b+ü", "...",
-		"//"} {
+		"//", strings.Repeat("l", 1000), "x" + strings.Repeat("ü", 128), "x" + strings.Repeat("ü", 128) + "y"} {
 		command(t, url, "put", "--at", d.at, "-", "--crawl", id, "--depth", "7").want(t, 0, `"new":1`, "")
 		show(id, " state running ", " depth at most 7 ")
 		command(t, "", "crawl", "stop", id, "--at", d.at).want(t, 0, `"stopped":true`, "")
 		show(id, " state stopped ")
 	}
 	show("c1", " state running ", " scope anything ")
+	for _, verb := range []string{"show", "stop"} {
+		command(t, "", "crawl", verb, "", "--at", d.at).want(t, 2, "", "the crawl ID is empty")
+	}
 }
 
 // A crawl of put is shown and stopped by its ID, with a scope or without, and is then shown as
