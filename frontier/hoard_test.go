@@ -2,6 +2,7 @@ package frontier_test
 
 import (
 	"net"
+	"strings"
 	"testing"
 
 	"github.com/rs/zerolog"
@@ -15,11 +16,12 @@ import (
 	"urlserver/configs"
 	"urlserver/docindex/memory"
 	"urlserver/frontier"
+	"urlserver/internal/netguard/grpcguard"
 	"urlserver/internal/testkit/netguardtest"
 )
 
 // TestHoarders: with the token, 64 unfinished messages of 4 MiB on one connection; without it, a
-// watch of the service's health.
+// watch of the service's health. With the token, a packed message of 4 KiB that unpacks to 4 MiB.
 func TestHoarders(t *testing.T) {
 	settings := configs.Default().Frontier
 	settings.Token = "right"
@@ -57,5 +59,16 @@ func TestHoarders(t *testing.T) {
 	}
 	if status.Code(err) != codes.Unauthenticated {
 		t.Errorf("Watch without the token: %v; want Unauthenticated", err)
+	}
+	put, err := pb.NewURLFrontierClient(conn).PutURLs(soon(t), grpc.UseCompressor("gzip"),
+		grpc.PerRPCCredentials(grpcguard.Bearer("right")))
+	if err == nil {
+		err = put.Send(&pb.URLItem{ID: strings.Repeat("a", settings.MaxMessage-100)})
+	}
+	if err == nil {
+		_, err = put.Recv()
+	}
+	if status.Code(err) != codes.Internal {
+		t.Errorf("a put whose message unpacks to %d bytes: %v; want Internal", settings.MaxMessage-100, err)
 	}
 }

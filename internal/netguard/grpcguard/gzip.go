@@ -2,6 +2,7 @@ package grpcguard
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"google.golang.org/grpc"
@@ -15,9 +16,21 @@ import (
 // a wait for its sender.
 const maxUnpacking = 4
 
+// A packed message may unpack to freeLength bytes and maxRatio times its packed length. A call holds
+// messages after they are unpacked, so what a client makes the process hold is in proportion to what
+// it has sent. A long list of numbered URLs unpacks to 18 times its length; gzip can do 1032 times.
+const (
+	freeLength = 64 << 10
+	maxRatio   = 32
+)
+
+var errRatio = errors.New("the message unpacks to more than 64 KiB and 32 times its packed length; " +
+	"send it without compression")
+
 func init() { encoding.RegisterCompressor(newBounded(encoding.GetCompressor(gzip.Name))) }
 
-// bounded is a compressor that unpacks maxUnpacking messages at a time. Further ones wait.
+// bounded is a compressor that unpacks maxUnpacking messages at a time, none of them further than
+// maxRatio allows. Further messages wait.
 type bounded struct {
 	encoding.Compressor
 	places chan struct{}
@@ -28,21 +41,36 @@ func newBounded(of encoding.Compressor) bounded {
 }
 
 // Decompress is [encoding.Compressor]. gRPC closes the reader when it has the message, or as much of
-// it as a message may have.
+// it as a message may have. Its reader of the packed message knows the length; one that does not
+// counts as empty.
 func (b bounded) Decompress(packed io.Reader) (io.Reader, error) {
+	left := freeLength
+	if l, ok := packed.(interface{ Remaining() int }); ok {
+		left += maxRatio * l.Remaining()
+	}
 	b.places <- struct{}{}
 	r, err := b.Compressor.Decompress(packed)
 	if err != nil {
 		<-b.places
 		return nil, err
 	}
-	return &unpacking{r, b.places}, nil
+	return &unpacking{r, left, b.places}, nil
 }
 
 // unpacking is a message that is being unpacked.
 type unpacking struct {
 	io.Reader
+	left   int // bytes that it may still unpack to
 	places chan struct{}
+}
+
+// Read is [io.Reader].
+func (u *unpacking) Read(p []byte) (int, error) {
+	n, err := u.Reader.Read(p)
+	if u.left -= n; u.left < 0 {
+		return n, errRatio
+	}
+	return n, err
 }
 
 // Close is [io.Closer].

@@ -2,7 +2,9 @@ package grpcguard_test
 
 import (
 	"context"
+	"fmt"
 	"net"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -68,17 +70,31 @@ func TestClientsMayPack(t *testing.T) {
 	})
 }
 
-// TestPackedMessagesAreBounded: the largest size of a message holds for the unpacked one, too.
+// TestPackedMessagesAreBounded: the largest size of a message holds for the unpacked one, too. A message
+// that is packed further than lists of URLs are is refused, and the error says so.
 func TestPackedMessagesAreBounded(t *testing.T) {
 	client := dial(t, guarded(t), "right")
+	var urls []byte
+	for n := 0; len(urls) <= 4*mega; n++ {
+		urls = fmt.Appendf(urls, "https://www.shop%d.example/products/%d.html\n", n%100, n)
+	}
+	zeros := make([]byte, 64*mega)
 	for _, c := range []struct {
-		size int
-		want codes.Code
-	}{{4*mega - 100, codes.OK}, {4*mega + 1, codes.ResourceExhausted}, {64 * mega, codes.ResourceExhausted}} {
-		err := client.Invoke(t.Context(), "/a.Service/Call", &wrapperspb.BytesValue{Value: make([]byte, c.size)},
+		message []byte
+		want    codes.Code
+		says    string
+	}{
+		{urls[:4*mega-100], codes.OK, ""},
+		{urls[:4*mega+1], codes.ResourceExhausted, "larger than max"},
+		{zeros[:64<<10], codes.OK, ""},
+		{zeros[:128<<10], codes.Internal, "send it without compression"},
+		{zeros[:4*mega-100], codes.Internal, "send it without compression"},
+		{zeros, codes.Internal, "send it without compression"},
+	} {
+		err := client.Invoke(t.Context(), "/a.Service/Call", &wrapperspb.BytesValue{Value: c.message},
 			&wrapperspb.BytesValue{}, grpc.UseCompressor("gzip"))
-		if got := status.Code(err); got != c.want {
-			t.Errorf("a packed message of %d bytes: %v; want %v", c.size, err, c.want)
+		if status.Code(err) != c.want || !strings.Contains(status.Convert(err).Message(), c.says) {
+			t.Errorf("a packed message of %d bytes: %v; want %v that says %q", len(c.message), err, c.want, c.says)
 		}
 	}
 }
