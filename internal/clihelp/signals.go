@@ -15,7 +15,10 @@ const sameStop = time.Second
 // Interrupted returns a context that ends at the first SIGINT or SIGTERM. One that comes more than a
 // second later ends the process at once, unless it was ignored when the process began. After stop
 // the first one does.
-func Interrupted() (ctx context.Context, stop func()) {
+func Interrupted() (ctx context.Context, stop func()) { return interrupted(sameStop) }
+
+// interrupted does what [Interrupted] says; further signals count as the first one for same.
+func interrupted(same time.Duration) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -23,7 +26,7 @@ func Interrupted() (ctx context.Context, stop func()) {
 		select {
 		case <-signals:
 			cancel()
-			time.Sleep(sameStop)
+			time.Sleep(same)
 		case <-ctx.Done():
 		}
 		signal.Stop(signals)
