@@ -77,9 +77,9 @@ func (s *Slots) NextFailed() (doc, hostID uint32) {
 	return 0, 0
 }
 
-// anyQueue returns an origin or pool queue of a host that has a queued document; 0: none has. It
-// looks at all of the host only when it has returned all that it found the last time, so that a host
-// with many costs O(1) a call.
+// anyQueue returns an origin or pool queue of a host that has a queued document; 0: none has. In a
+// round it looks at all of the host once and returns what it found, one in each call. Documents that
+// come later need another round, so a call costs O(1) only for documents that come together.
 func (s *Slots) anyQueue(hostID uint32) uint32 {
 	u := &s.unresolved
 	for {

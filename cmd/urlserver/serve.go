@@ -44,7 +44,8 @@ func serveCommand() *cobra.Command {
 		Short: "Run the daemon with a settings file",
 		Long: "Runs the daemon until SIGTERM or SIGINT: then it sends nothing more, waits up to 10 " +
 			"seconds for what is at\n" +
-			"spiders, hands the outcomes to the doc index, and ends. After a second another one ends it at once.\n" +
+			"spiders, hands the outcomes to the doc index, and ends. A signal that comes more than one second\n" +
+			"later ends it at once.\n" +
 			"On SIGHUP it reads FILE again and applies what a running daemon can change; the log names the rest.\n" +
 			"Variables of the environment go before FILE: URLSERVER_HTTP_LISTEN is http.listen.",
 		Example: "  urlserver serve my.toml",
