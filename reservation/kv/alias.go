@@ -110,8 +110,8 @@ type step struct {
 }
 
 // next returns the number of an attempt that read c. It begins to count again when the changes have
-// made a step since the last attempt: a call gives up because nothing goes on, and not because many
-// others are before it.
+// made a step since the last attempt: a call gives up because nothing goes on, or when its context
+// ends, and not because it has tried as often as others were before it.
 func (s *step) next(c change, try int) int {
 	if now := (step{c.ID, c.Phase}); now != *s {
 		*s = now
@@ -122,7 +122,9 @@ func (s *step) next(c change, try int) int {
 
 // changeAlias sets the hosts of an alias to the result of want. It calls want while no change is in
 // progress, and again if another change came first. want may report that nothing changes. Calls of
-// one process go one after another, in the order in which they came.
+// one process go one after another, in the order in which they came. A change takes some 20 calls of
+// the KV, and nine more for each host of the alias. So of many callers that come at once, the last ones
+// may run out of time; they have to try again.
 func (s *Store) changeAlias(ctx context.Context, alias string,
 	want func() (hosts []string, changes bool, err error)) error {
 	select {
@@ -136,7 +138,7 @@ func (s *Store) changeAlias(ctx context.Context, alias string,
 		if err := s.pause(ctx, try); err != nil {
 			return err
 		}
-		if err := s.finishChange(ctx); err != nil {
+		if err := s.finishChange(ctx, anyChange); err != nil {
 			return err
 		}
 		c, raw, err := s.readChange(ctx)
@@ -155,7 +157,7 @@ func (s *Store) changeAlias(ctx context.Context, alias string,
 			Hosts: hosts}); err != nil {
 			return err
 		} else if ok {
-			return s.finishChange(ctx)
+			return s.finishChange(ctx, c.ID+1)
 		}
 	}
 }
@@ -179,17 +181,20 @@ func (s *Store) swapChange(ctx context.Context, was []byte, c change) (bool, err
 	return ok, err
 }
 
-// finishChange completes the change that is in progress, whichever process began it. Many processes
-// may do so at once: each step is done to a record once, and a late process finds that the record
-// has passed the step.
-func (s *Store) finishChange(ctx context.Context) error {
+// anyChange stands for the IDs of all changes.
+const anyChange = 0
+
+// finishChange completes the change with the ID if it is in progress, whichever process began it. With
+// anyChange it goes on until no change is in progress. Many processes may complete a change at once:
+// each step is done to a record once, and a late process finds that the record has passed the step.
+func (s *Store) finishChange(ctx context.Context, id uint64) error {
 	var seen step
 	for try := 0; ; {
 		if err := s.pause(ctx, try); err != nil {
 			return err
 		}
 		c, raw, err := s.readChange(ctx)
-		if err != nil || c.Phase == over {
+		if err != nil || c.Phase == over || id != anyChange && c.ID != id {
 			return err
 		}
 		try = seen.next(c, try)

@@ -169,7 +169,7 @@ func (s *Store) bind(ctx context.Context, b reservation.Binding, now, ttl int64)
 			return bound, err
 		}
 		if h.Frozen != 0 {
-			if err := s.finishChange(ctx); err != nil {
+			if err := s.finishChange(ctx, anyChange); err != nil {
 				return bound, err
 			}
 			continue
@@ -215,7 +215,7 @@ func (s *Store) writeBinding(ctx context.Context, h, g *versioned, was record, n
 			return false, err
 		}
 		if !covered || again.key != g.key { // an alias changed meanwhile
-			return false, s.finishChange(ctx)
+			return false, s.finishChange(ctx, anyChange)
 		}
 	}
 	if ok, err := s.write(ctx, h, h.Row); !ok || err != nil {

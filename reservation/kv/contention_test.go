@@ -2,9 +2,11 @@ package kv
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -104,6 +106,41 @@ func TestJoinsAtOnce(t *testing.T) {
 			}
 			t.Logf("%d processes: all have joined after %v", processes, time.Since(began))
 		})
+	}
+}
+
+// followed is a KV where another process begins a change of an alias when the first one is over.
+type followed struct{ *mem }
+
+func (f followed) CompareAndSwap(ctx context.Context, key string, was, to []byte) (bool, error) {
+	ok, err := f.mem.CompareAndSwap(ctx, key, was, to)
+	var c change
+	if ok && key == changeKey && json.Unmarshal(to, &c) == nil && c.ID == 1 && c.Phase == over {
+		next, _ := json.Marshal(change{By: "another.1", ID: 2, Phase: freezing, Alias: "other",
+			Hosts: []string{"b.test"}})
+		return f.mem.CompareAndSwap(ctx, key, to, next)
+	}
+	return ok, err
+}
+
+// TestChangeEndsWithItsOwn: a call that changes an alias returns when its change is over, and leaves the
+// change that another process has begun meanwhile to that process. The next change completes that one.
+func TestChangeEndsWithItsOwn(t *testing.T) {
+	s := New(Config{KV: followed{newMem()}, ID: "test",
+		Now: func(context.Context) (int64, error) { return walkStart, nil }})
+	if err := s.SetAlias(t.Context(), "it", []string{"a.test"}); err != nil {
+		t.Fatal(err)
+	}
+	if c, _, err := s.readChange(t.Context()); err != nil || c.ID != 2 || c.Phase != freezing {
+		t.Errorf("after the first change: change %d in phase %d, %v; want the second one untouched", c.ID, c.Phase, err)
+	}
+	if _, err := s.JoinAlias(t.Context(), "it", []string{"c.test"}); err != nil {
+		t.Fatal(err)
+	}
+	for alias, want := range map[string][]string{"it": {"a.test", "c.test"}, "other": {"b.test"}} {
+		if _, hosts, err := s.GetAlias(t.Context(), alias); err != nil || !slices.Equal(hosts, want) {
+			t.Errorf("alias %s has %q, %v; want %q", alias, hosts, err, want)
+		}
 	}
 }
 

@@ -169,7 +169,7 @@ func (s *Store) isJanitor(ctx context.Context, now int64) (bool, error) {
 
 // Sweep implements [reservation.Store.Sweep]. It reads every record unless another process does.
 func (s *Store) Sweep(ctx context.Context) error {
-	if err := s.finishChange(ctx); err != nil {
+	if err := s.finishChange(ctx, anyChange); err != nil {
 		return err
 	}
 	now, err := s.cfg.Now(ctx)
