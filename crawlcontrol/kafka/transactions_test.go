@@ -39,6 +39,8 @@ func TestAbortedRequests(t *testing.T) {
 			t.Errorf("%d stops were begun; want none", n)
 		}
 		eventually(t, "no record is waiting", func() bool { return service.Counts().Lag == 0 })
+		eventually(t, "both requests and both ends are committed",
+			func() bool { return committed(t, b, cfg.Group, cfg.Inbound[0]) == 4 })
 		if n := service.Counts().Requests; n != 1 {
 			t.Errorf("%d requests are counted; want 1", n)
 		}
