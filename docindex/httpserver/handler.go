@@ -106,15 +106,16 @@ func (m methods) of(store Store) http.Handler {
 }
 
 // queryOf returns the parameters of a request. One that cannot be read is an error: without it URLs would
-// go to the crawl DEFAULT. So is one that is no UTF-8, since clients of the URL Frontier could not read it.
+// go to the crawl DEFAULT. So is a crawl or key that is no UTF-8, since clients of the URL Frontier could not
+// read it. A URL may have any bytes.
 func queryOf(r *http.Request) (url.Values, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, badf("query: %w", err)
 	}
-	for name := range query {
+	for _, name := range []string{"crawl", "key"} {
 		if !utf8.ValidString(query.Get(name)) {
-			return nil, badf("query: %.40q is not UTF-8", name)
+			return nil, badf("query: %s is not UTF-8", name)
 		}
 	}
 	return query, nil

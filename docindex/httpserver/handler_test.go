@@ -81,6 +81,8 @@ func TestHandlerRefuses(t *testing.T) {
 			status: 400, text: "query: invalid URL escape"},
 		{name: "crawl that is not UTF-8", method: "POST", path: "urls?crawl=%ff", body: `http://a.example/`,
 			status: 400, text: "not UTF-8"},
+		{name: "key that is not UTF-8", method: "GET", path: "urls?url=http://a.example/&key=%ff", status: 400,
+			text: "not UTF-8"},
 		{name: "counts of a crawl with a percent sign", method: "GET", path: "counts?crawl=100%", status: 400,
 			text: "query: "},
 		{name: "a URL with a percent sign", method: "GET", path: "urls?url=http://a.example/100%", status: 400,

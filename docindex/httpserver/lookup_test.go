@@ -139,6 +139,16 @@ func TestShowFinds(t *testing.T) {
 	}
 }
 
+// TestShowFindsBytes looks for a URL in Latin-1, which a put takes.
+func TestShowFindsBytes(t *testing.T) {
+	s := memory.New()
+	const u = "http://a.example/caf\xe9"
+	putBody(t, s, u)
+	if d := show(t, s, u); d.DocID != "1" {
+		t.Errorf("found is %+v; want what was put", d)
+	}
+}
+
 func TestShowRefuses(t *testing.T) {
 	s := memory.New()
 	wantError(t, call(s, "GET", "urls", ""), 400, "no url")
