@@ -74,8 +74,8 @@ func newCrawlLists(lister docindex.CrawlLister) *kept[string, crawlList] {
 	})
 }
 
-// crawlRowsOf returns as many rows as crawlBytes allows. A crawl whose names alone are longer than what is left
-// has no row.
+// crawlRowsOf returns the rows that crawlBytes allows. A row that is longer than what is left of them is left
+// out, and shorter ones behind it are not.
 func crawlRowsOf(some []docindex.CrawlState) []crawlRow {
 	rows, left := []crawlRow{}, crawlBytes
 	for i := range some {

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 )
@@ -33,4 +34,13 @@ func outliving(r *http.Request) (_ *http.Request, done func()) {
 	stop := context.AfterFunc(requests, cancel)
 	keep := context.AfterFunc(r.Context(), func() { time.AfterFunc(outlives, cancel) })
 	return r.WithContext(ctx), func() { stop(); keep(); cancel() }
+}
+
+// reasonOf returns err, or why r ended where err says only that it has ended.
+func reasonOf(r *http.Request, err error) error {
+	requests, ok := r.Context().Value(requestsKey{}).(context.Context)
+	if ok && requests.Err() == nil && r.Context().Err() != nil && errors.Is(err, context.Canceled) {
+		return errors.New("the client has closed its side of the connection")
+	}
+	return err
 }

@@ -49,10 +49,19 @@ func (s slowStore) Count(ctx context.Context, scope *docindex.Scope) (docindex.C
 	}
 }
 
+func (s slowStore) ListCrawls(ctx context.Context, text string, n int) ([]docindex.CrawlState, int, error) {
+	select {
+	case <-time.After(s.took):
+		return s.Store.ListCrawls(ctx, text, n)
+	case <-ctx.Done():
+		return nil, 0, ctx.Err()
+	}
+}
+
 // newSlow returns a server whose store takes a while.
 func newSlow(t *testing.T, took time.Duration) *Server {
 	store := slowStore{memory.New(), took}
-	return New(Config{Daemon: idle(t, store), Store: store, Log: zerolog.Nop()})
+	return New(Config{Daemon: idle(t, store), Store: store, Crawls: store, Log: zerolog.Nop()})
 }
 
 const putOfOne = "POST /docindex/urls HTTP/1.1\r\nHost: localhost\r\nContent-Length: 17\r\n\r\nhttp://a.example/"
@@ -108,6 +117,23 @@ func TestClientHasGone(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSaysThatClientClosed has a client close its side of the connection before it has a list: the answer
+// names the reason.
+func TestSaysThatClientClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const list = "GET /api/crawls HTTP/1.1\r\nHost: localhost\r\n\r\n"
+		conn, stop, ended := sendAndClose(t, newSlow(t, time.Minute), list)
+		answer, err := io.ReadAll(conn)
+		if err != nil || !strings.Contains(string(answer), `{"error":"the client has closed its side`) {
+			t.Errorf("answer %q, %v; want why there is no list", answer, err)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // breaking is a listener that fails at some time.

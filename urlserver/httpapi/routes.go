@@ -100,7 +100,7 @@ func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := do(w, r); err != nil {
-		writeError(w, err)
+		writeError(w, reasonOf(r, err))
 	}
 }
 
