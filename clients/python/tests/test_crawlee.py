@@ -10,6 +10,7 @@ import zlib
 from unittest import mock
 
 import urlserver
+from urlserver.wire import Counts
 
 from .daemon import Daemon
 
@@ -77,3 +78,24 @@ class CrawleeTest(unittest.IsolatedAsyncioTestCase):
             job = mock.Mock(url=url, ip="127.0.0.1")
             _send(Request.from_url(url), job, "agent", 10)
         self.assertEqual(asked, targets)
+
+    async def test_foreign_payloads_only(self) -> None:
+        """A fetch ends in time where one payload after the other cannot be read."""
+        from urlserver import crawlee
+
+        now = 0.0
+
+        def take() -> urlserver.Job | None:
+            nonlocal now
+            now += 1
+            return mock.Mock(payload=b"no zlib") if now < 60 else None
+
+        queue = crawlee.UrlServerRequestQueueClient(mock.Mock(), mock.Mock())
+        queue._client = mock.Mock(take=take, open_jobs=0)
+        queue._client.count = mock.AsyncMock(return_value=Counts(0, 0, 0, 0))
+        with (
+            mock.patch.object(crawlee, "time", mock.Mock(monotonic=lambda: now)),
+            self.assertLogs("urlserver", "ERROR"),
+        ):
+            self.assertIsNone(await queue.fetch_next_request())
+        self.assertLessEqual(now, crawlee.FETCH_WAIT)

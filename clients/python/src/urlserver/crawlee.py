@@ -382,17 +382,25 @@ class UrlServerRequestQueueClient(RequestQueueClient):
 
     async def _next_request(self) -> tuple[Job, Request, int] | None:
         """Return a job with its request, and give back those that have none."""
-        while (job := await self._next_job()) is not None:
+        until = time.monotonic() + FETCH_WAIT
+        while (job := await self._next_job(until)) is not None:
             try:
                 return job, *_unpack(job)
             except ValueError as error:
                 # another version may have put it: others may know what to do with it
-                log.error("%s goes back, for it cannot be read: %s", job.url, error)
+                log.error(
+                    "%s goes back for %d s, for its payload cannot be read: %s. Its crawl %s ends "
+                    "when a program that can read it has ended it, when the crawl's scope denies "
+                    "the URL, or when the crawl is stopped.",
+                    job.url,
+                    UNREADABLE,
+                    error,
+                    self._entry.crawl,
+                )
                 job.back(UNREADABLE)
         return None
 
-    async def _next_job(self) -> Job | None:
-        until = time.monotonic() + FETCH_WAIT
+    async def _next_job(self, until: float) -> Job | None:
         while time.monotonic() < until:
             if (job := self._client.take()) is not None:
                 return job

@@ -193,7 +193,15 @@ class Scheduler(BaseScheduler):
             request = payload.load(job.payload, self.spider) if job.payload else Request(job.url)
         except ValueError as error:
             # another version of the spider may have put it: others may know what to do with it
-            logger.error("%s goes back, for it cannot be read: %s", job.url, error)
+            logger.error(
+                "%s goes back for %d s, for its payload cannot be read: %s. Its crawl %s ends when "
+                "a program that can read it has ended it, when the crawl's scope denies the URL, "
+                "or when the crawl is stopped.",
+                job.url,
+                UNREADABLE,
+                error,
+                self.crawl,
+            )
             self._connection.back(job, UNREADABLE)
             return None
         self._set_address(urlsplit(request.url).hostname or "", job.ip)
