@@ -128,6 +128,14 @@ func (g Group) LeaseFree(now, after time.Duration) {
 	}
 }
 
+// LeaseAgain has NextWantedLease return the group again at once: its lease was asked for under another host's name.
+func (g Group) LeaseAgain() {
+	if r := g.record(); r.lease.state == asked {
+		r.lease.state = wanted
+		g.s.leases.wanted.pushBack(g.id)
+	}
+}
+
 // LeaseDenied records that the group's lease was not granted, or was lost. The group gives up its
 // slot if others wait. NextWantedLease returns it again after a wait that doubles, up to most,
 // until a lease is granted.

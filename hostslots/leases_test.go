@@ -37,6 +37,33 @@ func TestNothingIsSentWhenTheLeaseEndedSinceTheTick(t *testing.T) {
 	}
 }
 
+// TestLeaseAgain: a group whose request is to be made again is returned at once, and that is no denial.
+func TestLeaseAgain(t *testing.T) {
+	s := New(Config{
+		Count: 1, Len: 8, Concurrent: 1, MaxAttempts: 1, StatusTimeout: time.Hour, RejectOver: 9, Leases: true,
+	})
+	o := s.EnsureOrigin([]byte("http://a.test"), []byte("a.test"))
+	s.Host(s.HostOf(o)).Bind(0, Place{Addr: netip.MustParseAddr("10.0.0.1")})
+	s.Offer(0, Candidate{Origin: o, ID: []byte("1"), URL: []byte("http://a.test/")})
+	id := s.NextWantedLease()
+	for range 20 {
+		if s.Group(id).LeaseAgain(); s.NextWantedLease() != id {
+			t.Fatal("the group is not returned again")
+		}
+	}
+	s.Group(id).LeaseDenied(0, time.Hour)
+	if s.Tick(firstDenial - 1); s.NextWantedLease() != 0 {
+		t.Error("the group is returned before firstDenial after its first denial")
+	}
+	if s.Tick(firstDenial); s.NextWantedLease() != id {
+		t.Error("the group is not returned firstDenial after its first denial")
+	}
+	s.Group(id).LeaseGranted(firstDenial, time.Hour)
+	if s.Group(id).LeaseAgain(); s.NextWantedLease() != 0 {
+		t.Error("a group that has its lease is returned")
+	}
+}
+
 // TestLeaseIsKeptThroughAPause: a group whose documents wait for robots.txt needs no lease for a
 // moment.
 func TestLeaseIsKeptThroughAPause(t *testing.T) {

@@ -81,7 +81,7 @@ type Bound struct {
 	Group string // in force
 	// Left is for how long the binding holds at least; 0: the store does not tell. Below 0: the host's
 	// alias has changed. For as long as that after this answer, others may go by answers of Bind from
-	// before the change, and this one is not to be used.
+	// before the change, and this one is not to be used. Nor does it extend the binding.
 	Left time.Duration
 }
 

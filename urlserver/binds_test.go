@@ -3,6 +3,8 @@ package urlserver
 import (
 	"context"
 	"fmt"
+	"net/netip"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -91,4 +93,55 @@ func TestBindsOfASlowStore(t *testing.T) {
 			left = again
 		}
 	})
+}
+
+// slowJoins is a store that takes its time to let hosts join an alias.
+type slowJoins struct {
+	reservation.Store
+	takes time.Duration
+}
+
+func (s slowJoins) JoinAlias(ctx context.Context, alias string, hosts []string) ([]string, error) {
+	select {
+	case <-time.After(s.takes):
+		return s.Store.JoinAlias(ctx, alias, hosts)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// If the hosts of many groups cannot join their aliases in the time of one call, they do in several.
+func TestJoinsOfASlowStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &Reserver{Store: slowJoins{slowBinds{memory.New(memory.Config{}), time.Millisecond}, 8 * time.Millisecond},
+			Lease: 4 * time.Second, Holder: "me", Log: zerolog.Nop()}
+		var left []engine.Bind
+		for i := range 200 {
+			left = append(left, engine.Bind{Host: fmt.Sprintf("%d.test", i), Addr: netip.MustParseAddr("127.0.0.1"),
+				Proposed: "127.0.0.1", Alias: fmt.Sprint("group", i), Joins: true, TTL: time.Hour})
+		}
+		for step := 1; len(left) > 0; step++ {
+			r.bind(t.Context(), left)
+			again := slices.DeleteFunc(slices.Clone(left), func(b engine.Bind) bool { return b.Group != "" })
+			if len(again) == len(left) {
+				t.Fatalf("step %d binds none of %d hosts", step, len(left))
+			}
+			left = again
+		}
+	})
+}
+
+// TestBindOfAHostTakenOut: somebody has taken a host out of the alias of its rule. It joins again, and the
+// hosts that are bound beside it do not wait for that.
+func TestBindOfAHostTakenOut(t *testing.T) {
+	r := &Reserver{Store: memory.New(memory.Config{}), Lease: time.Minute, Holder: "me", Log: zerolog.Nop()}
+	addr := netip.MustParseAddr("127.0.0.1")
+	binds := []engine.Bind{
+		{Host: "out.test", Addr: addr, Proposed: addr.String(), Alias: "shop", TTL: time.Hour},
+		{Host: "other.test", Addr: addr, Proposed: addr.String(), TTL: time.Hour},
+	}
+	r.bind(t.Context(), binds)
+	if of := [2]string{binds[0].Group, binds[1].Group}; of != [2]string{"shop", addr.String()} || r.failure() != "" {
+		t.Errorf("bound to %q, %q; want shop and %v, and no failure", of, r.failure(), addr)
+	}
 }

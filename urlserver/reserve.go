@@ -316,27 +316,50 @@ const firstBinds = 32
 func (r *Reserver) bind(ctx context.Context, binds []engine.Bind) {
 	ctx, cancel := context.WithTimeout(ctx, r.Lease/8)
 	defer cancel()
-	r.join(ctx, binds)
 	slices.SortStableFunc(binds, func(a, b engine.Bind) int { return cmp.Compare(ttlOf(&a), ttlOf(&b)) })
 	for most := firstBinds; len(binds) > 0; most *= 2 {
 		some := binds[:sameTTL(binds[:min(most, len(binds))])]
 		binds = binds[len(some):]
-		proposals := make([]reservation.Binding, len(some))
-		for i, b := range some {
-			proposals[i] = reservation.Binding{Host: b.Host, Group: b.Proposed}
-		}
-		bound, err := r.Store.Bind(ctx, proposals, ttlOf(&some[0]))
-		r.note(ctx, err)
-		if err != nil {
+		r.join(ctx, some)
+		if !r.bindSome(ctx, some) {
 			return
-		}
-		for i := range some {
-			if some[i].Alias == "" || reservation.CheckAliasName(bound[i].Group) == nil {
-				some[i].Group, some[i].Left = bound[i].Group, bound[i].Left
-			}
 		}
 		r.cover(ctx, some)
 	}
+}
+
+// bindSome binds hosts with the same TTL in one call. Those that somebody has taken out of the alias of their
+// rule join it, and are bound again. It returns whether the reservation has answered.
+func (r *Reserver) bindSome(ctx context.Context, binds []engine.Bind) bool {
+	proposals := make([]reservation.Binding, len(binds))
+	for i, b := range binds {
+		proposals[i] = reservation.Binding{Host: b.Host, Group: b.Proposed}
+	}
+	bound, err := r.Store.Bind(ctx, proposals, ttlOf(&binds[0]))
+	r.note(ctx, err)
+	if err != nil {
+		return false
+	}
+	var at []int
+	var out []engine.Bind
+	for i := range binds {
+		switch b := &binds[i]; {
+		case b.Alias == "" || reservation.CheckAliasName(bound[i].Group) == nil:
+			b.Group, b.Left = bound[i].Group, bound[i].Left
+		case !b.Joins:
+			b.Joins = true
+			at, out = append(at, i), append(out, *b)
+		}
+	}
+	if len(out) == 0 {
+		return true
+	}
+	r.join(ctx, out)
+	answered := r.bindSome(ctx, out)
+	for i, b := range out {
+		binds[at[i]] = b
+	}
+	return answered
 }
 
 // cover sets Bind.Covered for the hosts in an alias, if the host's address is in the same alias. It

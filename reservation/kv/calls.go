@@ -176,17 +176,22 @@ func (s *Store) bind(ctx context.Context, b reservation.Binding, now, ttl int64)
 		}
 		// A binding for MinLease ends as it is made, so there is nothing to write.
 		was := h.record
-		lasts := h.BoundTo >= until || ttl <= reservation.MinLease.Milliseconds()
+		// Nor is one extended of a host that is held back: a host whose alias changes again and again would be so
+		// for ever.
+		held := h.Moved > now+reservation.MinLease.Milliseconds()
+		lasts := held || h.BoundTo >= until || ttl <= reservation.MinLease.Milliseconds()
 		if h.Bound == "" || h.BoundTo <= now {
 			h.Bound = b.Group
 		}
-		h.BoundTo = max(h.BoundTo, until)
+		if !held {
+			h.BoundTo = max(h.BoundTo, until)
+		}
 		g, err := s.group(ctx, h, now)
 		if err != nil {
 			return bound, err
 		}
 		bound = reservation.Bound{Group: g.name(), Left: time.Duration(h.BoundTo-late-now) * time.Millisecond}
-		if h.Moved > now+reservation.MinLease.Milliseconds() {
+		if held {
 			bound.Left = time.Duration(now-h.Moved) * time.Millisecond
 		}
 		if lasts {

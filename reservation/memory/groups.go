@@ -196,7 +196,10 @@ func (s *Store) bindLocked(b reservation.Binding, now, until int64) reservation.
 		s.bindToLocked(h, s.recordLocked(b.Group), now)
 		s.bound.Set(h.id, time.Duration(until))
 	}
-	h.boundUntil = max(h.boundUntil, until)
+	held := h.moved > now+reservation.MinLease.Milliseconds()
+	if !held { // or a host whose alias changes again and again would be held back for ever
+		h.boundUntil = max(h.boundUntil, until)
+	}
 	g := s.groupLocked(h, now)
 	if g != h {
 		s.deferLocked(g, h.next, now)
@@ -207,7 +210,7 @@ func (s *Store) bindLocked(b reservation.Binding, now, until int64) reservation.
 	s.rejoinLocked(h, now)
 	s.queueLocked(g, now)
 	left := time.Duration(h.boundUntil-now) * time.Millisecond
-	if h.moved > now+reservation.MinLease.Milliseconds() {
+	if held {
 		left = time.Duration(now-h.moved) * time.Millisecond
 	}
 	s.dropLocked(h, now)

@@ -258,8 +258,13 @@ func testBindAndAlias(r *rig) {
 	r.left("joins.test", "10.0.0.1", -59*time.Second)
 	r.Advance(10 * time.Second)
 	r.alias("other", "joins.test")
-	r.left("joins.test", "other", -50*time.Second)
-	r.Advance(50 * time.Second)
+	r.left("joins.test", "other", -49*time.Second)
+	for _, hosts := range [][]string{nil, {"joins.test"}, nil, {"joins.test"}} { // no change makes that longer
+		r.Advance(10 * time.Second)
+		r.alias("other", hosts...)
+	}
+	r.left("joins.test", "other", -9*time.Second)
+	r.Advance(10 * time.Second)
 	r.left("joins.test", "other", time.Minute)
 	question := []reservation.Binding{{Host: "asked.test", Group: "10.0.0.1"}}
 	if _, err := r.Bind(r.Context(), question, reservation.MinLease); err != nil {

@@ -172,14 +172,17 @@ func (m *model) bind(b reservation.Binding, ttl time.Duration) reservation.Bound
 	if h.bound == "" || h.boundTo <= m.now {
 		h.bound = b.Group
 	}
-	h.boundTo = max(h.boundTo, m.now+ttl.Milliseconds())
+	held := h.moved > m.now+reservation.MinLease.Milliseconds()
+	if !held {
+		h.boundTo = max(h.boundTo, m.now+ttl.Milliseconds())
+	}
 	group := m.group(b.Host)
 	m.raise(group, m.next[b.Host])
 	for _, l := range m.covering(b.Host) {
 		l.covers = append(l.covers, group)
 	}
 	left := h.boundTo - m.now
-	if h.moved > m.now+reservation.MinLease.Milliseconds() {
+	if held {
 		left = m.now - h.moved
 	}
 	return reservation.Bound{Group: group, Left: time.Duration(left) * time.Millisecond}

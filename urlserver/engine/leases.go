@@ -94,8 +94,11 @@ const (
 	leaseBatch      = 1000 // requests of each kind in one LeaseBatch
 	fewestAcquires  = 8    // to which the requests for new leases in one LeaseBatch fall
 	reportsPerLease = 6
-	keepShare       = 6           // of a lease that is kept without need, at most: less than extending takes
-	leaseRetry      = time.Second // until the reservation is asked again that could not be
+	// aliasLeases is for how many leases the lease of an alias is extended. It covers hosts that have left the
+	// alias, and addresses of theirs. A new one does not.
+	aliasLeases = 10
+	keepShare   = 6           // of a lease that is kept without need, at most: less than extending takes
+	leaseRetry  = time.Second // until the reservation is asked again that could not be
 )
 
 // leases has the leases of the groups, and what is to be asked of the reservation.
@@ -321,17 +324,19 @@ func (e *Engine) ClientsMoved(addrs []string) {
 
 // yield gives up the lease of a group for URL Frontier clients of this daemon that wait for it, if
 // the engine has had it for a turn, or they have URLs of the group. After a turn they get it no sooner
-// than those of other daemons who want it.
+// than those of other daemons who want it. It gives up the lease of an alias after aliasLeases, too.
 func (e *Engine) yield(group uint32, h heldLease) {
 	turn := time.Duration(turnLeases * float64(e.opt.Lease))
 	waits, open := e.clientsLack(h.host)
-	if !open && (!waits || e.now < h.since+turn) {
+	g := e.slots.Group(group)
+	isOld := g.IsSite() && g.Name() != h.host && e.now >= h.since+aliasLeases*e.opt.Lease
+	if !open && !isOld && (!waits || e.now < h.since+turn) {
 		return
 	}
 	if !open {
 		e.leases.held.byGroup.At(group).rest = e.opt.Lease / clientRest
 	}
-	e.slots.Group(group).YieldLease(e.now, e.opt.Lease/clientRest)
+	g.YieldLease(e.now, e.opt.Lease/clientRest)
 }
 
 // LeasesFreed takes releases of leases by others. If one is of an address that the engine was denied,
@@ -427,7 +432,7 @@ func (e *Engine) acquireAnswered(c *LeaseRequest, began time.Duration) {
 		}
 		e.releaseLease(c.group)
 		if e.takeOut(c) { // the next request names another host
-			e.slots.Group(c.group).LeaseDenied(e.now, time.Millisecond)
+			e.slots.Group(c.group).LeaseAgain()
 			return
 		}
 	case Denied:
@@ -436,7 +441,7 @@ func (e *Engine) acquireAnswered(c *LeaseRequest, began time.Duration) {
 			e.leases.reporter.forget(c.group)
 		}
 		if e.isNamedAnew(c) {
-			e.slots.Group(c.group).LeaseDenied(e.now, time.Millisecond)
+			e.slots.Group(c.group).LeaseAgain()
 			return
 		}
 	case Unanswered:
@@ -471,7 +476,11 @@ func (e *Engine) isNamedAnew(c *LeaseRequest) bool {
 	if host == 0 || string(e.slots.Host(host).Name()) != c.Host {
 		return host != 0
 	}
-	if b := e.binding(host); e.now >= b.at+e.opt.Lease {
+	switch b := e.binding(host); {
+	case b.held && b.at == 0: // see holdBack
+		e.bindAgain(host)
+		return g.AnyHost() != host && g.AnyHost() != 0
+	case e.now >= b.at+e.opt.Lease:
 		e.propose(host, b)
 	}
 	return false

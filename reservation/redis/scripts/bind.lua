@@ -8,7 +8,8 @@ local function bind(host, proposed)
     call('ZREM', BOUND, host)
   end
   local holds, moved = num(call('ZSCORE', BOUND, host)), num(call('ZSCORE', MOVED, host))
-  if holds < ends then
+  local held = moved > now + 1 -- 1: a question holds nobody back
+  if not held and holds < ends then -- or a host whose alias changes again and again would be held back for ever
     holds = ends
     call('ZADD', BOUND, ends, host)
     expire_at(HOST .. host, ends)
@@ -22,7 +23,7 @@ local function bind(host, proposed)
   end
   rehome(host)
   requeue(group)
-  return { group, moved > now + 1 and now - moved or holds - now } -- 1: a question holds nobody back
+  return { group, held and now - moved or holds - now }
 end
 for i = 3, #ARGV, 2 do -- a host with a key of a wrong type is neither bound nor reserved
   local bound = guarded(ARGV[i], bind, ARGV[i], ARGV[i + 1]) or { ARGV[i + 1], 0 }
