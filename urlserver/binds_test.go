@@ -2,6 +2,7 @@ package urlserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -143,5 +144,40 @@ func TestBindOfAHostTakenOut(t *testing.T) {
 	r.bind(t.Context(), binds)
 	if of := [2]string{binds[0].Group, binds[1].Group}; of != [2]string{"shop", addr.String()} || r.failure() != "" {
 		t.Errorf("bound to %q, %q; want shop and %v, and no failure", of, r.failure(), addr)
+	}
+}
+
+// failingBinds is a store whose calls of Bind fail after some.
+type failingBinds struct {
+	reservation.Store
+	left int
+}
+
+func (s *failingBinds) Bind(ctx context.Context, bindings []reservation.Binding, ttl time.Duration) (
+	[]reservation.Bound, error) {
+	if s.left--; s.left < 0 {
+		return nil, errors.New("away")
+	}
+	return s.Store.Bind(ctx, bindings, ttl)
+}
+
+// TestBindsFailInTheMiddle: a host is in an alias with its address. The call that binds a host again beside it
+// fails. The first one counts as not bound: an answer without Covered would have it wait for its address.
+func TestBindsFailInTheMiddle(t *testing.T) {
+	addr := netip.MustParseAddr("127.0.0.1")
+	store := memory.New(memory.Config{})
+	if err := store.SetAlias(t.Context(), "farm", []string{"in.test", addr.String()}); err != nil {
+		t.Fatal(err)
+	}
+	for calls := range 4 {
+		r := &Reserver{Store: &failingBinds{store, calls}, Lease: time.Minute, Holder: "me", Log: zerolog.Nop()}
+		binds := []engine.Bind{
+			{Host: fmt.Sprintf("out%d.test", calls), Addr: addr.Next(), Proposed: addr.Next().String(), Alias: "shop",
+				TTL: time.Hour},
+			{Host: "in.test", Addr: addr, Proposed: addr.String(), TTL: time.Hour},
+		}
+		if r.bind(t.Context(), binds); binds[1].Group != "" && !binds[1].Covered {
+			t.Errorf("%d calls are answered: bound to %q without its address", calls, binds[1].Group)
+		}
 	}
 }

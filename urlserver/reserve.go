@@ -321,10 +321,11 @@ func (r *Reserver) bind(ctx context.Context, binds []engine.Bind) {
 		some := binds[:sameTTL(binds[:min(most, len(binds))])]
 		binds = binds[len(some):]
 		r.join(ctx, some)
-		if !r.bindSome(ctx, some) {
+		answered := r.bindSome(ctx, some)
+		r.cover(ctx, some)
+		if !answered {
 			return
 		}
-		r.cover(ctx, some)
 	}
 }
 
@@ -406,7 +407,8 @@ func sameTTL(binds []engine.Bind) (n int) {
 
 // join adds hosts whose rule names a group to the alias of that name, for all daemons. A host that is in
 // another alias stays there. It does so before they are bound: a binding from before a host joins would hold
-// the host back (reservation.Bound). A host that is in no alias when it is bound counts as not answered.
+// the host back (reservation.Bound), as one does of a host that was taken out (see bindSome). A host that is
+// in no alias when it is bound counts as not answered.
 func (r *Reserver) join(ctx context.Context, binds []engine.Bind) {
 	join := map[string][]string{}
 	for i := range binds {

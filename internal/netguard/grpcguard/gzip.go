@@ -16,7 +16,7 @@ import (
 // a wait for its sender.
 const maxUnpacking = 4
 
-// A packed message may unpack to freeLength bytes and maxRatio times its packed length. A call holds
+// A packed message may unpack to freeLength bytes plus maxRatio times its packed length. A call holds
 // messages after they are unpacked, so what a client makes the process hold is in proportion to what
 // it has sent. A long list of numbered URLs unpacks to 18 times its length; gzip can do 1032 times.
 const (
@@ -24,7 +24,7 @@ const (
 	maxRatio   = 32
 )
 
-var errRatio = errors.New("the message unpacks to more than 64 KiB and 32 times its packed length; " +
+var errRatio = errors.New("the message unpacks to more than 64 KiB plus 32 times its packed length; " +
 	"send it without compression")
 
 func init() { encoding.RegisterCompressor(newBounded(encoding.GetCompressor(gzip.Name))) }

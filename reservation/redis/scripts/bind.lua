@@ -9,10 +9,11 @@ local function bind(host, proposed)
   end
   local holds, moved = num(call('ZSCORE', BOUND, host)), num(call('ZSCORE', MOVED, host))
   local held = moved > now + 1 -- 1: a question holds nobody back
-  if not held and holds < ends then -- or a host whose alias changes again and again would be held back for ever
-    holds = ends
-    call('ZADD', BOUND, ends, host)
-    expire_at(HOST .. host, ends)
+  local to = held and moved or ends -- or a host whose alias changes again and again would be held back for ever
+  if holds < to then
+    holds = to
+    call('ZADD', BOUND, to, host)
+    expire_at(HOST .. host, to)
   end
   local group = group_of(host)
   if group ~= host then
