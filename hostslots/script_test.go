@@ -551,7 +551,7 @@ func (p *script) blocked(args []string) string {
 	hosts, all := p.s.Blocked(number(arg(args, 0, "10")))
 	words := []string{}
 	for _, h := range hosts {
-		words = append(words, fmt.Sprintf("%s:%v", h.Name, h.Until))
+		words = append(words, fmt.Sprintf("%s:%v", h.Host, h.Until))
 	}
 	slices.Sort(words)
 	return strings.Join(append(words, "of "+strconv.Itoa(all)), " ")

@@ -130,14 +130,14 @@ func (s *Slots) Slot(now time.Duration, n uint32, hosts int) (v SlotView, ok boo
 
 // BlockedHost is a host that the operator has blocked.
 type BlockedHost struct {
-	Name  string
+	Host  string
 	Until time.Duration
 }
 
 // Blocked returns the hosts that the operator has blocked, at most so many; all is their number.
 func (s *Slots) Blocked(most int) (hosts []BlockedHost, all int) {
 	s.pacer.blocks.Each(func(id uint32, until time.Duration) bool {
-		hosts = append(hosts, BlockedHost{Name: string(s.hostName(id)), Until: until})
+		hosts = append(hosts, BlockedHost{Host: string(s.hostName(id)), Until: until})
 		return len(hosts) < most
 	})
 	return hosts, s.pacer.blocks.Len()

@@ -325,7 +325,7 @@ func TestBlocksOfBeforeAreNotNews(t *testing.T) {
 	store.goOn <- struct{}{}
 	<-store.done
 	hosts, n, err := r.d.Blocked(t.Context(), 10)
-	if err != nil || n != 1 || hosts[0].Name != "127.0.0.2" {
+	if err != nil || n != 1 || hosts[0].Host != "127.0.0.2" {
 		t.Errorf("blocked are %v, %v; want 127.0.0.2 only", hosts, err)
 	}
 }

@@ -90,13 +90,13 @@ func (s *Store) keep(ctx context.Context) error {
 // noteRounds returns the notes of domains over their budget. A crawl's note has those that are to
 // wait longest, if not all fit.
 func (s *Store) noteRounds() map[string]string {
-	crawls := map[string][]docindex.Round{}
+	crawls := map[string][]*docindex.Round{}
 	for _, r := range s.Store.Rounds() {
-		crawls[r.Crawl] = append(crawls[r.Crawl], r)
+		crawls[r.Crawl] = append(crawls[r.Crawl], &r)
 	}
 	notes := map[string]string{}
 	for id, list := range crawls {
-		slices.SortFunc(list, func(a, b docindex.Round) int {
+		slices.SortFunc(list, func(a, b *docindex.Round) int {
 			if a.Round != b.Round {
 				return int(b.Round) - int(a.Round)
 			}

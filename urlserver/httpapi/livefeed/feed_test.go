@@ -276,8 +276,8 @@ func TestTop(t *testing.T) {
 		rng := rand.New(rand.NewPCG(3, 4))
 		var all []topEntry
 		f.do(func() {
-			f.blocked = []hostslots.BlockedHost{{Name: "b.example", Until: 2 * time.Hour},
-				{Name: "a.example", Until: time.Hour}}
+			f.blocked = []hostslots.BlockedHost{{Host: "b.example", Until: 2 * time.Hour},
+				{Host: "a.example", Until: time.Hour}}
 		})
 		for i := range slots {
 			g := hostslots.SlotSummary{State: hostslots.Ready, Docs: rng.Uint32N(500),

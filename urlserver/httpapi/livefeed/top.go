@@ -77,7 +77,7 @@ func (f *Feed) top(ctx context.Context) (t Top, err error) {
 	t.Blocked, t.BlockedAll = []Blocked{}, all
 	for _, b := range blocked {
 		until := f.date(b.Until)
-		t.Blocked = append(t.Blocked, Blocked{Host: b.Name, Until: &until, By: "operator"})
+		t.Blocked = append(t.Blocked, Blocked{Host: b.Host, Until: &until, By: "operator"})
 	}
 	names, more, err := f.cfg.Source.RuleBlocked(ctx, blockedHosts)
 	if err != nil {
