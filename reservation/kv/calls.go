@@ -176,8 +176,8 @@ func (s *Store) bind(ctx context.Context, b reservation.Binding, now, ttl int64)
 		}
 		// A binding for MinLease ends as it is made, so there is nothing to write.
 		was := h.record
-		// Nor is one extended of a host that is held back: a host whose alias changes again and again would be so
-		// for ever.
+		// The binding of a host that is held back is not extended: a host whose alias changes again and again would
+		// be held back for ever.
 		held := h.Moved > now+reservation.MinLease.Milliseconds()
 		lasts := held || h.BoundTo >= until || ttl <= reservation.MinLease.Milliseconds()
 		if h.Bound == "" || h.BoundTo <= now {

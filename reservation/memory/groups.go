@@ -197,7 +197,7 @@ func (s *Store) bindLocked(b reservation.Binding, now, until int64) reservation.
 		s.bound.Set(h.id, time.Duration(until))
 	}
 	held := h.moved > now+reservation.MinLease.Milliseconds()
-	if !held { // or a host whose alias changes again and again would be held back for ever
+	if !held { // if it were extended, a host whose alias changes again and again would be held back for ever
 		h.boundUntil = max(h.boundUntil, until)
 	}
 	g := s.groupLocked(h, now)

@@ -94,8 +94,8 @@ const (
 	leaseBatch      = 1000 // requests of each kind in one LeaseBatch
 	fewestAcquires  = 8    // to which the requests for new leases in one LeaseBatch fall
 	reportsPerLease = 6
-	// aliasLeases is for how many leases the lease of an alias is extended. It covers hosts that have left the
-	// alias, and addresses of theirs. A new one does not.
+	// aliasLeases is for how many leases the lease of an alias is extended. Such a lease goes on to cover hosts
+	// that have left the alias since it began, and their addresses. A new lease does not.
 	aliasLeases = 10
 	keepShare   = 6           // of a lease that is kept without need, at most: less than extending takes
 	leaseRetry  = time.Second // until the reservation is asked again that could not be

@@ -9,7 +9,9 @@ local function bind(host, proposed)
   end
   local holds, moved = num(call('ZSCORE', BOUND, host)), num(call('ZSCORE', MOVED, host))
   local held = moved > now + 1 -- 1: a question holds nobody back
-  local to = held and moved or ends -- or a host whose alias changes again and again would be held back for ever
+  -- The binding of a host that is held back is not extended: a host whose alias changes again and again would be held
+  -- back for ever.
+  local to = held and moved or ends
   if holds < to then
     holds = to
     call('ZADD', BOUND, to, host)
