@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -93,7 +94,7 @@ func TestIndexIsPrivate(t *testing.T) {
 	if err != nil || files < 4 {
 		t.Errorf("%d files, %v", files, err)
 	}
-	c.signal(os.Interrupt)
+	c.signal(syscall.SIGTERM)
 	c.wait()
 }
 

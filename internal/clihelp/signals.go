@@ -14,14 +14,18 @@ const sameStop = time.Second
 
 // Interrupted returns a context that ends at the first SIGINT or SIGTERM. One that comes more than a
 // second later ends the process at once, unless it was ignored when the process began. After stop
-// the first one does.
+// the first one does. A SIGINT that was ignored then stays so, as it is for what a shell script starts
+// with "&".
 func Interrupted() (ctx context.Context, stop func()) { return interrupted(sameStop) }
 
 // interrupted does what [Interrupted] says; further signals count as the first one for same.
 func interrupted(same time.Duration) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, syscall.SIGTERM)
+	if !signal.Ignored(os.Interrupt) {
+		signal.Notify(signals, os.Interrupt)
+	}
 	go func() {
 		select {
 		case <-signals:

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"syscall"
 	"testing"
 	"time"
@@ -25,7 +26,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	ctx, _ := interrupted(same)
-	fmt.Println("begun")
+	fmt.Println("begun, SIGINT ignored:", signal.Ignored(os.Interrupt))
 	<-ctx.Done()
 	fmt.Println("interrupted")
 	io.Copy(os.Stdout, os.Stdin)
@@ -43,9 +44,22 @@ type program struct {
 // has been interrupted.
 func interrupt(t *testing.T, same time.Duration, first syscall.Signal) *program {
 	t.Helper()
+	if first == syscall.SIGINT && signal.Ignored(first) {
+		t.Skip("SIGINT is ignored here, so it does not interrupt the program")
+	}
+	p := startProgram(t, same, os.Args[0])
+	p.prints(fmt.Sprint("begun, SIGINT ignored: ", signal.Ignored(os.Interrupt)))
+	p.send(first)
+	p.prints("interrupted")
+	return p
+}
+
+// startProgram starts a command that is the program, or becomes it.
+func startProgram(t *testing.T, same time.Duration, name string, args ...string) *program {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
-	p := &program{Cmd: exec.CommandContext(ctx, os.Args[0]), t: t}
+	p := &program{Cmd: exec.CommandContext(ctx, name, args...), t: t}
 	p.Env = append(os.Environ(), signalsEnv+"="+same.String())
 	var err error
 	if p.in, err = p.StdinPipe(); err != nil {
@@ -59,9 +73,6 @@ func interrupt(t *testing.T, same time.Duration, first syscall.Signal) *program 
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
-	p.prints("begun")
-	p.send(first)
-	p.prints("interrupted")
 	return p
 }
 
@@ -119,5 +130,19 @@ func TestSecondSignal(t *testing.T) {
 		if status, ok := p.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGTERM {
 			t.Errorf("first %v: the program ended with %v; want by a later signal", first, err)
 		}
+	}
+}
+
+// TestIgnoredSIGINT: a program that was started with SIGINT ignored goes on ignoring it. SIGTERM ends it.
+func TestIgnoredSIGINT(t *testing.T) {
+	p := startProgram(t, time.Hour, "sh", "-c", `trap '' INT; exec "$0"`, os.Args[0])
+	p.prints("begun, SIGINT ignored: true")
+	p.send(syscall.SIGTERM)
+	p.prints("interrupted")
+	if err := p.in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Wait(); err != nil {
+		t.Errorf("the program ended with %v; want it to end by itself", err)
 	}
 }

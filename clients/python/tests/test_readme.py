@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-import signal
 import subprocess
 import sys
 import tempfile
@@ -69,7 +68,7 @@ class ReadmeTest(unittest.TestCase):
         self.assertEqual(spider.wait(timeout=900), 0)
         pages = list((self.folder / "storage" / "datasets" / "default").glob("0*.json"))
         self.assertGreater(len(pages), 200)
-        self.demo.send_signal(signal.SIGINT)  # its own seeds wait for a spider without a name
+        self.demo.terminate()  # its own seeds wait for a spider without a name
         table, _ = self.demo.communicate(timeout=60)
         self.assertNotIn("politeness broken", table)  # retries fetch some pages again
         self.assertRegex(table, r"; (2[5-9]|3)[0-9]+ pages and")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import signal
 import subprocess
 import sys
 
@@ -27,7 +26,7 @@ def test_readme(tmp_path):
         )
         command = [sys.executable, "-m", "scrapy", "runspider", program, "-o", "pages.jsonl"]
         subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
-        demo.send_signal(signal.SIGINT)  # its own seeds wait for a spider without a name
+        demo.terminate()  # its own seeds wait for a spider without a name
         table, _ = demo.communicate()
     finally:
         demo.kill()
