@@ -155,12 +155,11 @@ func (e *Engine) loseSpider(id uint32, sp *spider, how hostslots.Lateness) {
 		docs: sp.inFlight - sp.queued, long: sp.longFetches, unsent: sp.queued,
 		spares: how == hostslots.Endless || how == hostslots.Silent && answers,
 	}
+	took := sp.takes()
 	sp.gone, sp.out, sp.queued = true, nil, 0
 	sp.peer.connected--
 	e.spiders.connected--
-	if sp.room != 0 {
-		e.countTaking(false, sp.sent > 0)
-	}
+	e.countTaking(sp, took)
 	e.countConnected(sp.pool, -1)
 	e.spiders.delayed.Remove(id)
 	e.spiders.unreserve(sp.pool, id)

@@ -241,6 +241,46 @@ func TestHealthChecksOfTheSpiderPort(t *testing.T) {
 	}
 }
 
+// TestHealthChecksCostTheIndexNothing: connections that say nothing and end at once, as those of health checks,
+// do not make the daemon ask an index that others use. One that stays is a spider's, also if it says nothing.
+func TestHealthChecksCostTheIndexNothing(t *testing.T) {
+	e := paced(0, func(*configs.Config) {})
+	e.opt.Shared = true
+	now := 10 * second
+	connect := func() (id uint32) {
+		id = e.Connected("a")
+		e.AwaitHandshake(id)
+		stepAt(e, now)
+		return id
+	}
+	for range 10 {
+		now += second / 5
+		e.Advance(now, time.Time{})
+		e.Gone(connect())
+		if stepAt(e, now); e.Out.Ask != nil {
+			t.Fatalf("the index is asked at %v, for a connection that said nothing and has ended", now)
+		}
+	}
+	now += second
+	e.Advance(now, time.Time{})
+	reads := connect()
+	if wait := e.Step(nil); wait != handshakeGrace || e.Out.Ask != nil {
+		t.Errorf("the next step is due in %v, and the index is asked: %v; want %v and false", wait, e.Out.Ask != nil,
+			handshakeGrace)
+	}
+	if stepAt(e, now+handshakeGrace); e.Out.Ask == nil {
+		t.Errorf("the index is not asked for a spider that is connected for %v", handshakeGrace)
+	}
+	e.Gone(reads)
+	e.Out.Ask, e.intake.asking = nil, false
+	now += second
+	e.Advance(now, time.Time{})
+	e.Lines(connect(), []Line{{IsRoom: true, Room: 1}})
+	if e.Step(nil); e.Out.Ask == nil {
+		t.Error("the index is not asked for a spider that says ROOM 1")
+	}
+}
+
 // TestRoomZeroWhileACheckIsConnected: a spider says ROOM 0 for a moment while the connection of a health
 // check is open, which ends last. The documents stay for the moment.
 func TestRoomZeroWhileACheckIsConnected(t *testing.T) {

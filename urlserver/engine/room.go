@@ -7,10 +7,9 @@ const noRoomSaid = -1
 
 // setRoom notes that at most so many documents may be at a spider from now on.
 func (e *Engine) setRoom(id uint32, sp *spider, n int) {
-	if took, takes := sp.room != 0, n != 0; took != takes && !sp.gone {
-		e.countTaking(takes, sp.sent > 0)
-	}
+	took := sp.takes()
 	sp.room = n
+	e.countTaking(sp, took)
 	if n == 0 {
 		e.spiders.unreserve(sp.pool, id)
 	}
@@ -20,15 +19,20 @@ func (e *Engine) setRoom(id uint32, sp *spider, n int) {
 // some say it for a moment only.
 const roomGrace = time.Second
 
-// countTaking counts a spider that begins to take documents, or one that no longer does; served says that it
-// was sent some. A connection that ends without, as that of a health check, does not begin roomGrace anew.
-func (e *Engine) countTaking(begins, served bool) {
-	if begins {
+// takes reports whether a spider takes documents: it has not said ROOM 0, and its delay has passed. So a
+// connection that says nothing and ends at once, as that of a health check, never does.
+func (sp *spider) takes() bool { return !sp.gone && sp.room != 0 && sp.notBefore == 0 }
+
+// countTaking counts a spider that begins to take documents, or one that no longer does; took says whether it
+// did before. A connection that ends and was sent nothing does not begin roomGrace anew.
+func (e *Engine) countTaking(sp *spider, took bool) {
+	switch takes := sp.takes(); {
+	case takes && !took:
 		e.spiders.taking++
-		return
-	}
-	if e.spiders.taking--; served {
-		e.spiders.lastTook = e.now
+	case took && !takes:
+		if e.spiders.taking--; sp.sent > 0 {
+			e.spiders.lastTook = e.now
+		}
 	}
 }
 

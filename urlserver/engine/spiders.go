@@ -23,7 +23,7 @@ type spiders struct {
 	backs     backs               // documents that they gave back
 	leaving   []uint32            // spiders that have gone, with documents to be queued again
 	connected int                 // spiders that have not gone
-	taking    int                 // those of them that have not said ROOM 0
+	taking    int                 // those of them that take documents
 	lastTook  time.Duration       // when such a spider that was sent some ended, or said ROOM 0
 }
 
@@ -100,7 +100,7 @@ func (e *Engine) ConnectedFrom(addr, peer string) (id uint32) {
 	}
 	e.spiders.byID[id] = sp
 	e.spiders.connected++
-	e.countTaking(true, false)
+	e.countTaking(sp, false)
 	e.countConnected(0, 1)
 	e.holdUntil(id, sp, sp.peer.until)
 	return id
@@ -135,12 +135,14 @@ func (e *Engine) WhyDropped(id uint32) string { return e.spiders.byID[id].droppe
 
 // holdUntil delays a spider's documents until the given moment; if that is past, it gets them now.
 func (e *Engine) holdUntil(id uint32, sp *spider, until time.Duration) {
+	took := sp.takes()
 	if sp.notBefore = until; until > e.now {
 		e.spiders.delayed.Set(id, until)
 	} else {
 		sp.notBefore = 0
 		e.spiders.delayed.Remove(id)
 	}
+	e.countTaking(sp, took)
 	e.updateSpider(id, sp)
 }
 
