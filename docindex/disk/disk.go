@@ -103,6 +103,7 @@ func (s *Store) Close() error {
 	}
 	useless := s.db.flushForClose()
 	err = errors.Join(err, s.db.Close())
+	s.db.space.removeSpare()
 	for _, log := range useless {
 		os.Remove(log.path) // or the next Open does
 	}

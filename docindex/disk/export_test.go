@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -301,7 +302,12 @@ func (s *Store) NameLengths() (lengths []int, err error) {
 	return lengths, err
 }
 
-// CreateManifest creates a file as Pebble creates its manifest.
-func CreateManifest(path string) (vfs.File, error) {
-	return (&space{FS: vfs.Default}).Create(path, forManifest)
+// Manifests returns a function that creates files in a folder as Pebble creates its manifests, until end.
+func Manifests(path string) (create func(name string) (vfs.File, error), end func(), err error) {
+	s, err := newSpace(path, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	create = func(name string) (vfs.File, error) { return s.Create(filepath.Join(path, name), forManifest) }
+	return create, s.removeSpare, nil
 }

@@ -1,12 +1,17 @@
 package disk
 
-import "github.com/cockroachdb/pebble/v2/vfs"
+import (
+	"path/filepath"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
 
 // manifestFile is a file for Pebble's manifest, which has room on the disk for what comes next: Pebble ends the
-// process if it cannot write that, as where another program has filled the disk. A new manifest, which Pebble
-// begins when one has 128 MiB, has no such room before its first write.
+// process if it cannot write that, as where another program has filled the disk. The spare has room for the
+// manifest that Pebble begins when one has 128 MiB.
 type manifestFile struct {
 	vfs.File
+	space             *space
 	written, reserved int64 // bytes
 }
 
@@ -25,10 +30,61 @@ func (m *manifestFile) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-// reserve reserves room for some bytes and for what comes next. Where that fails, the next write tries again.
+// reserve reserves room for some bytes and for what comes next, and for the next manifest if it has none. Where
+// that fails, the next write tries again.
 func (m *manifestFile) reserve(n int64) {
+	m.space.makeSpare()
 	end := m.written + n + manifestRoom
 	if m.Preallocate(m.written, end-m.written) == nil {
 		m.reserved = end
 	}
+}
+
+// spareName is the name of the spare in the index's folder.
+const spareName = "manifest.spare"
+
+// makeSpare makes the spare if there is none: an empty file for which so much room is reserved as one table
+// takes. A manifest begins with some 150 bytes a table. Pebble writes and creates manifests under a lock, which
+// guards the spare.
+func (s *space) makeSpare() {
+	if s.spare != nil {
+		return
+	}
+	path := filepath.Join(s.path, spareName)
+	f, err := s.FS.Create(path, forManifest)
+	if err != nil {
+		return
+	}
+	if f.Preallocate(0, int64(s.table)) != nil {
+		f.Close()
+		s.FS.Remove(path)
+		return
+	}
+	s.spare = f
+}
+
+// createManifest creates a manifest out of the spare, or without room if there is none.
+func (s *space) createManifest(name string) (vfs.File, error) {
+	if spare := s.spare; spare != nil {
+		s.spare = nil
+		if s.FS.Rename(filepath.Join(s.path, spareName), name) == nil {
+			return &manifestFile{File: spare, space: s, reserved: int64(s.table)}, nil
+		}
+		spare.Close()
+	}
+	f, err := s.FS.Create(name, forManifest)
+	if err != nil {
+		return nil, err
+	}
+	return &manifestFile{File: f, space: s}, nil
+}
+
+// removeSpare removes the spare when the database is closed.
+func (s *space) removeSpare() {
+	if s.spare == nil {
+		return
+	}
+	s.spare.Close()
+	s.FS.Remove(filepath.Join(s.path, spareName)) // or the next Open uses it anew
+	s.spare = nil
 }

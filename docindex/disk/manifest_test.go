@@ -3,48 +3,79 @@ package disk_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"urlserver/docindex/disk"
 )
 
 // TestManifestOnFullDisk fills the disk to the last byte: there is room for some changes of Pebble's tables, and
-// after room was made for some more.
+// after room was made for some more. There is room for a new manifest, too, and where room was made since, for
+// the one after that.
 func TestManifestOnFullDisk(t *testing.T) {
 	path := smallDisk(t, 8)
-	manifest, err := disk.CreateManifest(filepath.Join(path, "manifest"))
+	create, end, err := disk.Manifests(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer manifest.Close()
-	var want []byte
-	write := func(n int) {
-		t.Helper()
-		for range n {
-			change := bytes.Repeat([]byte{byte(len(want))}, 5000)
-			_, err := manifest.Write(change)
-			if err := errors.Join(err, manifest.Sync()); err != nil {
-				t.Fatalf("%d bytes were written: %v", len(want), err)
+	t.Cleanup(end)
+	filler := filepath.Join(path, "filler")
+	for i, first := range []int{1, 40, 40} { // the first changes of a manifest say which tables there are
+		m := createManifest(t, create, filepath.Join(path, fmt.Sprint("manifest", i)))
+		m.write(first)
+		for range 2 {
+			if err := os.Remove(filler); err != nil && !errors.Is(err, os.ErrNotExist) {
+				t.Fatal(err)
 			}
-			want = append(want, change...)
+			m.write(100)
+			fillUp(t, filler)
+			m.write(20)
 		}
+		m.check()
 	}
-	write(200)
-	for range 2 {
-		filler := filepath.Join(path, "filler")
-		fillUp(t, filler)
-		write(20)
-		if err := os.Remove(filler); err != nil {
-			t.Fatal(err)
+}
+
+// manifest is a file for Pebble's manifest, with what was written to it.
+type manifest struct {
+	t    *testing.T
+	path string
+	file vfs.File
+	want []byte
+}
+
+func createManifest(t *testing.T, create func(name string) (vfs.File, error), path string) *manifest {
+	t.Helper()
+	file, err := create(filepath.Base(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	return &manifest{t: t, path: path, file: file}
+}
+
+// write writes and syncs n changes.
+func (m *manifest) write(n int) {
+	m.t.Helper()
+	for range n {
+		change := bytes.Repeat([]byte{byte(len(m.want))}, 5000)
+		_, err := m.file.Write(change)
+		if err := errors.Join(err, m.file.Sync()); err != nil {
+			m.t.Fatalf("%s: %d bytes were written: %v", m.path, len(m.want), err)
 		}
-		write(1)
+		m.want = append(m.want, change...)
 	}
-	got, err := os.ReadFile(filepath.Join(path, "manifest"))
-	if err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%d bytes are read, %v; want the %d that were written", len(got), err, len(want))
+}
+
+func (m *manifest) check() {
+	m.t.Helper()
+	got, err := os.ReadFile(m.path)
+	if err != nil || !bytes.Equal(got, m.want) {
+		m.t.Errorf("%s: %d bytes are read, %v; want the %d that were written", m.path, len(got), err, len(m.want))
 	}
 }
 

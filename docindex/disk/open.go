@@ -50,6 +50,7 @@ func Open(cfg Config) (*Store, error) {
 		s.db.merging.end()
 		close(s.db.closing) // or else a compaction may wait for room on the disk
 		s.db.Close()
+		s.db.space.removeSpare()
 		return nil, fmt.Errorf("docindex: %s: %w", cfg.Path, err)
 	}
 	s.db.helpers.Go(s.countNowAndThen)

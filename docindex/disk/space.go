@@ -36,6 +36,7 @@ type space struct {
 	full    error     // the result of the last check
 
 	retryAt atomic.Int64 // ns since 1970: when the next flush or compaction may begin
+	spare   vfs.File     // for the next manifest; nil: there is none
 }
 
 // newSpace returns the space of the disk on which the folder path is.
@@ -116,17 +117,14 @@ func (s *space) Create(name string, category vfs.DiskWriteCategory) (vfs.File, e
 		case <-time.After(time.Second):
 		}
 	}
+	if category == forManifest {
+		return s.createManifest(name)
+	}
 	f, err := s.FS.Create(name, category)
-	if err != nil {
-		return nil, err
-	}
-	switch category {
-	case forFlush, forCompaction:
+	if err == nil && (category == forFlush || category == forCompaction) {
 		return &tableWriter{File: f}, nil
-	case forManifest:
-		return &manifestFile{File: f}, nil
 	}
-	return f, nil
+	return f, err
 }
 
 // ReuseForWrite is [vfs.FS.ReuseForWrite]. The log that the store begins as it is closed is a new
