@@ -44,43 +44,13 @@ func (s *Store) SetAlias(ctx context.Context, alias string, hosts []string) erro
 	if err := s.clash(ctx, alias, hosts); err != nil {
 		return err
 	}
+	select {
+	case s.changing <- struct{}{}:
+		defer func() { <-s.changing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	return s.changeAlias(ctx, alias, func() ([]string, bool, error) { return hosts, true, nil })
-}
-
-// JoinAlias implements [reservation.Store.JoinAlias]. Only changes set the alias of a host, and
-// there is one change at a time. So what was read after the last change is still true if the next
-// change is this one.
-func (s *Store) JoinAlias(ctx context.Context, alias string, hosts []string) (aliases []string, err error) {
-	hosts, err = reservation.CheckJoin(alias, hosts)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.clash(ctx, alias, hosts); err != nil {
-		return nil, err
-	}
-	err = s.changeAlias(ctx, alias, func() (all []string, changes bool, err error) {
-		var join []string
-		aliases = make([]string, len(hosts))
-		for i, host := range hosts {
-			h, err := s.read(ctx, hostKey(host))
-			if err != nil {
-				return nil, false, err
-			}
-			if aliases[i] = h.Alias; h.Alias == "" {
-				aliases[i], join = alias, append(join, host)
-			}
-		}
-		if len(join) == 0 {
-			return nil, false, nil
-		}
-		a, err := s.read(ctx, aliasKey(alias))
-		if err != nil {
-			return nil, false, err
-		}
-		all, err = reservation.CheckUnion(alias, a.Hosts, join)
-		return all, true, err
-	})
-	return aliases, err
 }
 
 // clash returns an error if a host and an alias would have the same name.
@@ -121,18 +91,12 @@ func (s *step) next(c change, try int) int {
 }
 
 // changeAlias sets the hosts of an alias to the result of want. It calls want while no change is in
-// progress, and again if another change came first. want may report that nothing changes. Calls of
-// one process go one after another, in the order in which they came. A change takes some 20 calls of
+// progress, and again if another change came first. want may report that nothing changes. The caller holds
+// s.changing, which calls of one process get in the order in which they came. A change takes some 20 calls of
 // the KV, and nine more for each host of the alias. So of many callers that come at once, the last ones
 // may run out of time; they have to try again.
 func (s *Store) changeAlias(ctx context.Context, alias string,
 	want func() (hosts []string, changes bool, err error)) error {
-	select {
-	case s.changing <- struct{}{}:
-		defer func() { <-s.changing }()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 	var seen step
 	for try := 0; ; try++ {
 		if err := s.pause(ctx, try); err != nil {

@@ -70,13 +70,22 @@ func TestRetriesPause(t *testing.T) {
 type slow struct{ *mem }
 
 func (s slow) Get(ctx context.Context, key string) ([]byte, error) {
-	time.Sleep(10*time.Millisecond + rand.N(20*time.Millisecond))
+	if err := s.sleep(ctx); err != nil {
+		return nil, err
+	}
 	return s.mem.Get(ctx, key)
 }
 
 func (s slow) CompareAndSwap(ctx context.Context, key string, was, to []byte) (bool, error) {
-	time.Sleep(10*time.Millisecond + rand.N(20*time.Millisecond))
+	if err := s.sleep(ctx); err != nil {
+		return false, err
+	}
 	return s.mem.CompareAndSwap(ctx, key, was, to)
+}
+
+func (slow) sleep(ctx context.Context) error {
+	time.Sleep(10*time.Millisecond + rand.N(20*time.Millisecond))
+	return ctx.Err()
 }
 
 // TestJoinsAtOnce: many callers add a host each to one alias, in one process and in many. Each call
@@ -107,6 +116,67 @@ func TestJoinsAtOnce(t *testing.T) {
 			t.Logf("%d processes: all have joined after %v", processes, time.Since(began))
 		})
 	}
+}
+
+// TestJoinsInTime: the calls of one process that add a host each to one alias at once end well within the time
+// that each has. One that was given up before it came to its turn adds nothing.
+func TestJoinsInTime(t *testing.T) {
+	const callers = 16
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Config{KV: slow{newMem()}, ID: "test",
+			Now: func(context.Context) (int64, error) { return walkStart, nil }})
+		var all sync.WaitGroup
+		joins := func(ctx context.Context, host string, want error) {
+			all.Go(func() {
+				a, err := s.JoinAlias(ctx, "it", []string{host})
+				if !errors.Is(err, want) || err == nil && a[0] != "it" {
+					t.Errorf("%s: joined %q, %v; want %v", host, a, err, want)
+				}
+			})
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		joins(ctx, "h.test", nil)
+		time.Sleep(200 * time.Millisecond) // so that it has its turn, and the others wait
+		joins(short, "short.test", context.DeadlineExceeded)
+		for n := range callers - 1 {
+			joins(ctx, fmt.Sprintf("h%02d.test", n), nil)
+		}
+		all.Wait()
+		if _, hosts, err := s.GetAlias(t.Context(), "it"); err != nil || len(hosts) != callers {
+			t.Errorf("the alias has %q, %v; want %d hosts", hosts, err, callers)
+		}
+	})
+}
+
+// TestJoinsAfterAFailure: the call that joins the hosts of others fails. The others join nonetheless.
+func TestJoinsAfterAFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Config{KV: slow{newMem()}, ID: "test",
+			Now: func(context.Context) (int64, error) { return walkStart, nil }})
+		var all sync.WaitGroup
+		for n, lasts := range []time.Duration{time.Minute, time.Second, time.Minute, time.Minute} {
+			all.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), lasts)
+				defer cancel()
+				_, err := s.JoinAlias(ctx, "it", []string{fmt.Sprintf("h%d.test", n)})
+				ends := lasts < time.Minute
+				if ends != errors.Is(err, context.DeadlineExceeded) || !ends && err != nil {
+					t.Errorf("caller %d: %v", n, err)
+				}
+			})
+			time.Sleep(100 * time.Millisecond)
+		}
+		all.Wait()
+		if _, hosts, err := s.GetAlias(t.Context(), "it"); err != nil || len(hosts) < 3 {
+			t.Errorf("the alias has %q, %v; want those of three callers at least", hosts, err)
+		}
+		if len(s.joins) > 0 {
+			t.Errorf("%d aliases are waited for; want none", len(s.joins))
+		}
+	})
 }
 
 // followed is a KV where another process begins a change of an alias when the first one is over.

@@ -87,17 +87,18 @@ type Store struct {
 	reads    *reads        // nil: the KV reads one key at a time
 	changing chan struct{} // has an element while a call of this process changes an alias
 
-	mu        sync.Mutex      // guards all below
-	rowsInUse map[string]bool // rows that a call of this process is working on
-	swept     int64           // when Sweep was called last; 0: never
+	mu        sync.Mutex         // guards all below
+	rowsInUse map[string]bool    // rows that a call of this process is working on
+	joins     map[string][]*join // by alias: those that wait for s.changing
+	swept     int64              // when Sweep was called last; 0: never
 }
 
 var _ reservation.Store = (*Store)(nil)
 
 // New returns a store.
 func New(cfg Config) *Store {
-	s := &Store{cfg: cfg, penalty: cfg.Penalty.Milliseconds(), rowsInUse: map[string]bool{}, sleep: sleep,
-		changing: make(chan struct{}, 1)}
+	s := &Store{cfg: cfg, penalty: cfg.Penalty.Milliseconds(), sleep: sleep, changing: make(chan struct{}, 1),
+		rowsInUse: map[string]bool{}, joins: map[string][]*join{}}
 	s.SingleCalls.Batcher = s
 	if many, can := cfg.KV.(ManyKV); can {
 		s.reads = &reads{many: many}
