@@ -52,31 +52,22 @@ func (f filter) takes(url []byte) bool {
 	return strings.Contains(text, f.text)
 }
 
+// listedURLs says which URLs a list has.
+type listedURLs struct {
+	crawl, key string
+	filter
+}
+
 // ListURLs streams a page of a queue, or of a crawl if there is no key.
 func (s *Server) ListURLs(in *pb.ListUrlParams, stream grpc.ServerStreamingServer[pb.URLItem]) error {
-	left := in.Size
-	if left == 0 {
-		left = pageSize
-	}
-	skip, f := in.Start, newFilter(in.GetFilter(), in.GetIgnoreCase())
-	var failed error
-	err := s.store.List(stream.Context(), scopeOf(in.CrawlID, in.Key), func(d *docindex.Document) bool {
-		if !f.takes(d.URL) {
-			return true
-		}
-		if skip > 0 {
-			skip--
-			return true
-		}
-		if failed = stream.SendMsg(known(d)); failed != nil {
-			return false
-		}
-		left--
-		return left > 0
+	scope, f := scopeOf(in.CrawlID, in.Key), newFilter(in.GetFilter(), in.GetIgnoreCase())
+	_, err := s.urls.send(stream.Context(), &page[listedURLs, *docindex.Document]{
+		of: listedURLs{string(scope.Crawl), in.Key, f}, start: uint64(in.Start), size: in.Size,
+		list: func(ctx context.Context, row func(*docindex.Document) bool) error {
+			return s.store.List(ctx, scope, func(d *docindex.Document) bool { return !f.takes(d.URL) || row(d) })
+		},
+		send: func(d *docindex.Document) error { return stream.SendMsg(known(d)) },
 	})
-	if failed != nil {
-		return failed
-	}
 	return asStatus(err)
 }
 

@@ -52,6 +52,8 @@ type Server struct {
 	guarded  bool   // whether clients need a token
 	stopping atomic.Bool
 	counters counters
+	urls     openLists[listedURLs, *docindex.Document]
+	queues   openLists[listedQueues, string]
 	certs    *netguard.ServerTLS // nil: no TLS
 	grpc     *grpc.Server
 	health   *health.Server
@@ -123,4 +125,5 @@ func (s *Server) stop() {
 	timer := time.AfterFunc(stopWait, s.grpc.Stop)
 	defer timer.Stop()
 	s.grpc.GracefulStop()
+	s.listAnew()
 }

@@ -1,0 +1,158 @@
+package frontier
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"urlserver/docindex"
+)
+
+// A client names a page by the number of its first row, and a store would have to pass over all rows
+// before that one. So a list stays open after a page, for the client that soon asks for the next one.
+const (
+	pageSize = 100 // the meaning of size 0
+	maxOpen  = 16  // lists of one kind that are open between two pages
+	openLife = 10 * time.Second
+)
+
+// page is a page of a list of T. K says what is listed.
+type page[K comparable, T any] struct {
+	of    K
+	start uint64
+	size  uint32
+	list  func(ctx context.Context, row func(T) bool) error
+	total func(ctx context.Context) (uint64, error) // counts the rows; nil: nobody wants to know
+	send  func(T) error
+}
+
+// openLists are the lists that are open between two pages, the oldest first. The zero value is ready.
+type openLists[K comparable, T any] struct {
+	mu    sync.Mutex // guards all below; held for memory work only
+	lists []*openList[K, T]
+	epoch int // calls of closeAll
+}
+
+// openList is a list up to its next row. One call at a time uses it.
+type openList[K comparable, T any] struct {
+	of     K
+	at     uint64 // the number of the next row
+	total  uint64 // as page.total counted it for the first page
+	epoch  int    // openLists.epoch when the list began
+	kept   time.Time
+	next   func() (T, bool)
+	stop   func()
+	cancel context.CancelFunc
+	err    error // why the list ended
+}
+
+// send sends the rows of a page, and returns how many rows the whole list has.
+func (o *openLists[K, T]) send(ctx context.Context, p *page[K, T]) (total uint64, err error) {
+	l := o.take(p)
+	goesOn := l != nil
+	if !goesOn {
+		if l = o.begin(p); p.total != nil {
+			l.total, err = p.total(ctx)
+		}
+	}
+	unhook := context.AfterFunc(ctx, l.cancel)
+	more := false
+	if err == nil {
+		more, err = l.send(p)
+	}
+	if more && unhook() {
+		o.keep(l)
+		return l.total, nil
+	}
+	l.close()
+	switch {
+	case ctx.Err() != nil:
+		return 0, ctx.Err()
+	case goesOn && l.at == p.start && errors.Is(err, docindex.ErrListAgain):
+		return o.send(ctx, p) // the store has lost the place: a list from the first row finds it
+	}
+	return l.total, err
+}
+
+// send sends the rows of a page. more: rows may follow it.
+func (l *openList[K, T]) send(p *page[K, T]) (more bool, err error) {
+	size := uint64(p.size)
+	if size == 0 {
+		size = pageSize
+	}
+	for ; l.at < p.start+size; l.at++ {
+		row, ok := l.next()
+		if !ok {
+			return false, l.err
+		}
+		if l.at >= p.start {
+			if err := p.send(row); err != nil {
+				return false, err
+			}
+		}
+	}
+	return true, nil
+}
+
+// begin opens a list at its first row.
+func (o *openLists[K, T]) begin(p *page[K, T]) *openList[K, T] {
+	o.mu.Lock()
+	l := &openList[K, T]{of: p.of, epoch: o.epoch}
+	o.mu.Unlock()
+	ctx, cancel := context.WithCancel(context.Background())
+	list := p.list
+	l.next, l.stop = iter.Pull(func(row func(T) bool) { l.err = list(ctx, row) })
+	l.cancel = cancel
+	return l
+}
+
+func (l *openList[K, T]) close() {
+	l.cancel()
+	l.stop()
+}
+
+// take returns the open list whose next row is the first one of a page, or nil.
+func (o *openLists[K, T]) take(p *page[K, T]) *openList[K, T] {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.expireLocked(maxOpen)
+	for i, l := range o.lists {
+		if l.of == p.of && l.at == p.start {
+			o.lists = slices.Delete(o.lists, i, i+1)
+			return l
+		}
+	}
+	return nil
+}
+
+// keep keeps a list open for its next page.
+func (o *openLists[K, T]) keep(l *openList[K, T]) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if l.epoch != o.epoch {
+		l.close()
+		return
+	}
+	o.expireLocked(maxOpen - 1)
+	l.kept = time.Now()
+	o.lists = append(o.lists, l)
+}
+
+// expireLocked closes the lists that are too old, and the oldest of more than most.
+func (o *openLists[K, T]) expireLocked(most int) {
+	for len(o.lists) > most || len(o.lists) > 0 && time.Since(o.lists[0].kept) > openLife {
+		o.lists[0].close()
+		o.lists = slices.Delete(o.lists, 0, 1)
+	}
+}
+
+// closeAll closes all lists: they may show what a call has changed.
+func (o *openLists[K, T]) closeAll() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.epoch++
+	o.expireLocked(0)
+}
