@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"urlserver/docindex"
+	"urlserver/internal/netguard"
 )
 
 // Source is what [Write] uses of a doc index.
@@ -51,10 +52,14 @@ type failure struct {
 	Error string `json:"error"`
 }
 
+func failureOf(r *http.Request, err error) failure {
+	return failure{netguard.ReasonOf(r.Context(), err).Error()}
+}
+
 func serveWrite(store Store, w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	if err := Write(r.Context(), store, w); err != nil {
-		_ = json.NewEncoder(w).Encode(failure{err.Error()}) // a client that has gone reads nothing
+		_ = json.NewEncoder(w).Encode(failureOf(r, err)) // a client that has gone reads nothing
 	}
 }
 
@@ -77,7 +82,7 @@ func serveRead(store Store, w http.ResponseWriter, r *http.Request) {
 	answer(w, status, struct {
 		failure
 		Result
-	}{failure{err.Error()}, res})
+	}{failureOf(r, err), res})
 }
 
 func answer(w http.ResponseWriter, status int, v any) {

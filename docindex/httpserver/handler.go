@@ -15,10 +15,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"urlserver/docindex/internal/ndjson"
-	"urlserver/internal/weburl"
-
 	"urlserver/docindex"
+	"urlserver/docindex/internal/ndjson"
+	"urlserver/internal/netguard"
+	"urlserver/internal/weburl"
 )
 
 const (
@@ -64,6 +64,10 @@ type failure struct {
 	Error string `json:"error"`
 }
 
+func failureOf(r *http.Request, err error) failure {
+	return failure{Error: netguard.ReasonOf(r.Context(), err).Error()}
+}
+
 // badRequest is an error of the client, which gets to read it.
 type badRequest struct{ error }
 
@@ -100,7 +104,7 @@ func (m methods) of(store Store) http.Handler {
 			err = serve(store, w, r, body)
 		}
 		if err != nil {
-			answerJSON(w, statusOf(err), failure{Error: err.Error()})
+			answerJSON(w, statusOf(err), failureOf(r, err))
 		}
 	})
 }

@@ -68,7 +68,7 @@ func serveURLs(store Store, w http.ResponseWriter, r *http.Request, body io.Read
 	up := upload{store: store, crawl: []byte(query.Get("crawl")),
 		answer: uploadAnswer{Rules: map[string]int{}, Errors: []string{}}}
 	if err := up.readAll(r, body); err != nil {
-		answerJSON(w, statusOf(err), brokenUpload{failure{err.Error()}, up.answer})
+		answerJSON(w, statusOf(err), brokenUpload{failureOf(r, err), up.answer})
 		return nil
 	}
 	answerJSON(w, http.StatusOK, up.answer)

@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"urlserver/docindex"
+	"urlserver/docindex/export"
 	"urlserver/docindex/memory"
 )
 
@@ -58,13 +59,25 @@ func (s slowStore) ListCrawls(ctx context.Context, text string, n int) ([]docind
 	}
 }
 
+func (s slowStore) Crawls(ctx context.Context) ([]string, error) {
+	select {
+	case <-time.After(s.took):
+		return s.Store.Crawls(ctx)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
 // newSlow returns a server whose store takes a while.
 func newSlow(t *testing.T, took time.Duration) *Server {
 	store := slowStore{memory.New(), took}
-	return New(Config{Daemon: idle(t, store), Store: store, Crawls: store, Log: zerolog.Nop()})
+	return New(Config{Daemon: idle(t, store), Store: store, Crawls: store, Log: zerolog.Nop(),
+		Dump: func(d DumpStore) http.Handler { return export.Handler(d) }})
 }
 
 const putOfOne = "POST /docindex/urls HTTP/1.1\r\nHost: localhost\r\nContent-Length: 17\r\n\r\nhttp://a.example/"
+
+const dumpOfAll = "GET /docindex/dump HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 const countOfAll = "GET /docindex/counts HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -119,21 +132,24 @@ func TestClientHasGone(t *testing.T) {
 	}
 }
 
-// TestSaysThatClientClosed has a client close its side of the connection before it has a list: the answer
-// names the reason.
+// TestSaysThatClientClosed has clients close their side of the connection before they have an answer, which
+// then names the reason.
 func TestSaysThatClientClosed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const list = "GET /api/crawls HTTP/1.1\r\nHost: localhost\r\n\r\n"
-		conn, stop, ended := sendAndClose(t, newSlow(t, time.Minute), list)
-		answer, err := io.ReadAll(conn)
-		if err != nil || !strings.Contains(string(answer), `{"error":"the client has closed its side`) {
-			t.Errorf("answer %q, %v; want why there is no list", answer, err)
-		}
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
+	for _, request := range []string{
+		"GET /api/crawls HTTP/1.1\r\nHost: localhost\r\n\r\n", countOfAll, putOfOne, dumpOfAll,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			conn, stop, ended := sendAndClose(t, newSlow(t, time.Minute), request)
+			answer, err := io.ReadAll(conn)
+			if err != nil || !strings.Contains(string(answer), `{"error":"the client has closed its side`) {
+				t.Errorf("%s: answer %q, %v; want why there is no other one", request, answer, err)
+			}
+			stop()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }
 
 // breaking is a listener that fails at some time.

@@ -158,7 +158,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       keepAlive,
 		ErrorLog:          stdlog.New(&netLog{log: s.log}, "", 0),
-		BaseContext:       func(net.Listener) context.Context { return withRequests(requests) },
+		BaseContext:       func(net.Listener) context.Context { return netguard.WithRequests(requests) },
 		ConnContext:       netguard.ConnContext,
 		ConnState:         countIn(&conns),
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"urlserver/docindex/httpserver"
+	"urlserver/internal/netguard"
 )
 
 // maxBody bounds the bodies of the API.
@@ -100,7 +101,7 @@ func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := do(w, r); err != nil {
-		writeError(w, reasonOf(r, err))
+		writeError(w, netguard.ReasonOf(r.Context(), err))
 	}
 }
 
