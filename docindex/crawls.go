@@ -146,8 +146,8 @@ type Crawls interface {
 // CrawlLister lists crawls for operators.
 type CrawlLister interface {
 	// ListCrawls lists up to max crawls, those with most open documents first, and counts all. With
-	// a text it considers only crawls with text in their names. It looks at every crawl, in
-	// portions.
+	// a text it considers only crawls with text in their names, and those whose crawl ID is the text
+	// are among the listed ones. It looks at every crawl, in portions.
 	ListCrawls(ctx context.Context, text string, max int) (some []CrawlState, all int, err error)
 }
 

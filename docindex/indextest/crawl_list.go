@@ -49,7 +49,15 @@ func crawlList(t *testing.T, s docindex.Store) {
 	if all != 1 || len(some) != 1 || some[0] != want {
 		t.Errorf("stopped are %d, %+v; want %+v", all, some, want)
 	}
-	if some, all = list("app", 1); all != many+3 || len(some) != 1 {
-		t.Errorf("%d of %d crawls of the application; want 1 of %d", len(some), all, many+3)
+	behind := crawlPut("other", "http://c.test/", 0)
+	behind.Metadata = []byte(`{"appid":["zapp"],"spiderid":["link"]}`)
+	put(t, s, behind)
+	some, all = list("other", 3)
+	if all != many+1 || len(some) != 3 || some[0].Crawl != "other0000" || some[2].CrawlID !=
+		(docindex.CrawlID{Spider: "link", App: "zapp", Crawl: "other"}) {
+		t.Errorf("with other in their names are %d crawls: %+v; want the one of that ID among them", all, some)
+	}
+	if some, all = list("app", 1); all != many+4 || len(some) != 1 {
+		t.Errorf("%d of %d crawls of the applications; want 1 of %d", len(some), all, many+4)
 	}
 }

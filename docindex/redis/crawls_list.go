@@ -28,7 +28,7 @@ func (s *Store) ListCrawls(ctx context.Context, search string, most int) (some [
 			some = append(some, r.state())
 		}
 		if len(some) > most+listPage || r == nil {
-			some = crawlstats.First(some, most)
+			some = crawlstats.First(some, most, search)
 		}
 		if r == nil {
 			return some, all, nil

@@ -70,18 +70,19 @@ func (s *Server) serveCrawls(w http.ResponseWriter, r *http.Request) error {
 func newCrawlLists(lister docindex.CrawlLister) *kept[string, crawlList] {
 	return newKept(func(ctx context.Context, text string) (crawlList, error) {
 		some, all, err := lister.ListCrawls(ctx, text, crawlRows)
-		return crawlList{Crawls: crawlRowsOf(some), All: all}, err
+		return crawlList{Crawls: crawlRowsOf(some, text), All: all}, err
 	})
 }
 
 // crawlRowsOf returns the rows that crawlBytes allows. A row that is longer than what is left of them is left
-// out, and shorter ones behind it are not.
-func crawlRowsOf(some []docindex.CrawlState) []crawlRow {
+// out, and shorter ones behind it are not. The crawls whose ID is the text that somebody looks for are always
+// there.
+func crawlRowsOf(some []docindex.CrawlState, text string) []crawlRow {
 	rows, left := []crawlRow{}, crawlBytes
 	for i := range some {
 		row := crawlRowOf(&some[i])
-		text, _ := json.Marshal(row) // strings, numbers and times always can be
-		if n := len(text) + len(","); n <= left {
+		line, _ := json.Marshal(row) // strings, numbers and times always can be
+		if n := len(line) + len(","); n <= left || row.CrawlID == text {
 			left -= n
 			rows = append(rows, row)
 		}

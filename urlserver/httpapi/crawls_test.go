@@ -225,11 +225,13 @@ func TestCrawlListIsBounded(t *testing.T) {
 	}
 }
 
-// A crawl whose names are longer than a list hides no other crawl.
+// A crawl whose names are longer than a list hides no other crawl. Who asks for its ID gets it.
 func TestCrawlListSkipsLongNames(t *testing.T) {
-	long := docindex.CrawlID{App: "app", Crawl: strings.Repeat("\x01", crawlBytes/6)}
-	rows := crawlRowsOf([]docindex.CrawlState{{CrawlID: long}, {CrawlID: docindex.CrawlID{App: "app", Crawl: "short"}}})
-	if len(rows) != 1 || rows[0].CrawlID != "short" {
-		t.Errorf("%d rows; want that of the crawl with a short name", len(rows))
+	long := docindex.CrawlID{App: strings.Repeat("\x01", crawlBytes/6), Crawl: "long"}
+	list := []docindex.CrawlState{{CrawlID: long}, {CrawlID: docindex.CrawlID{App: "app", Crawl: "short"}}}
+	for text, want := range map[string]string{"": "short", "o": "short", "long": "long"} {
+		if rows := crawlRowsOf(list, text); len(rows) != 1 || rows[0].CrawlID != want {
+			t.Errorf("%q: %d rows; want that of crawl %s", text, len(rows), want)
+		}
 	}
 }

@@ -34,16 +34,32 @@ func (l *Stats) List(
 		locked(func() { some, more = l.states(some, from, text) })
 		all += len(some) - before
 		if len(some) > max+portion || !more {
-			some = First(some, max)
+			some = First(some, max, text)
 		}
 	}
 	return some, all, nil
 }
 
-// First sorts crawls for operators and returns up to max of them.
-func First(some []docindex.CrawlState, max int) []docindex.CrawlState {
+// First sorts crawls for operators and returns up to max of them: those with a crawl ID, which somebody
+// looks for, and the first ones of the others.
+func First(some []docindex.CrawlState, max int, id string) []docindex.CrawlState {
 	slices.SortFunc(some, func(a, b docindex.CrawlState) int { return compareStates(&a, &b) })
-	return some[:min(len(some), max)]
+	others := max
+	for i := range some {
+		if some[i].Crawl == id {
+			others--
+		}
+	}
+	first := some[:0]
+	for _, c := range some {
+		if c.Crawl != id {
+			if others--; others < 0 {
+				continue
+			}
+		}
+		first = append(first, c)
+	}
+	return first[:min(len(first), max)]
 }
 
 // states appends the crawls of one portion.
