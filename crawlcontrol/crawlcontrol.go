@@ -109,12 +109,13 @@ func (c *crawlRun) add(r *Request) {
 }
 
 // submit stores a run of crawl requests and empties it. from is the index of the run's first
-// message. It refuses requests whose crawls find no room for a scope: those behind them must not wait for ever.
+// message. It refuses requests whose crawls find no room for a scope, or whose scopes find none for what the
+// requests add: those behind them must not wait for ever.
 func (m *Handler) submit(ctx context.Context, run *crawlRun, from int, replies []Reply) ([]Reply, error) {
 	if len(run.ids) == 0 {
 		return replies, nil
 	}
-	in, full, err := m.widen(ctx, run)
+	in, out, err := m.widen(ctx, run)
 	if err != nil {
 		return replies, err
 	}
@@ -148,31 +149,34 @@ func (m *Handler) submit(ctx context.Context, run *crawlRun, from int, replies [
 	for _, r := range res.Refused {
 		refuse(in[r.Index], r.Err)
 	}
-	for _, i := range full {
-		refuse(i, docindex.ErrTooManyCrawls)
+	for _, r := range out {
+		refuse(r.Index, r.Err)
 	}
 	m.counters.crawl.Add(uint64(len(in) - len(res.Refused)))
 	*run = crawlRun{}
 	return replies, nil
 }
 
-// widen adds what the requests of a run say to the scopes of their crawls. full are those whose crawls find no
-// room for a scope, and in the others, by their places in the run.
-func (m *Handler) widen(ctx context.Context, run *crawlRun) (in, full []int, err error) {
+// widen adds what the requests of a run say to the scopes of their crawls. out are those that are refused, and in
+// the others, by their places in the run.
+func (m *Handler) widen(ctx context.Context, run *crawlRun) (in []int, out []docindex.Refusal, err error) {
 	for i, id := range run.ids {
 		err := m.crawls.Widen(ctx, id.Crawl, func(now scope.Scope, known bool) (scope.Scope, error) {
 			return run.bounds[i].addTo(now, known), nil
 		})
-		switch _, bad := errors.AsType[*scope.Fault](err); {
-		case err == nil || bad:
+		switch fault, bad := errors.AsType[*scope.Fault](err); {
+		case err == nil:
 			in = append(in, i)
+		case bad:
+			out = append(out, docindex.Refusal{Index: i, Err: fmt.Errorf(
+				"crawl: the scope of the crawl has no room for what this request adds: %w", named(fault))})
 		case errors.Is(err, docindex.ErrTooManyCrawls):
-			full = append(full, i)
+			out = append(out, docindex.Refusal{Index: i, Err: err})
 		default:
 			return nil, nil, fmt.Errorf("scope of crawl %.100q: %w", id.Crawl, err)
 		}
 	}
-	return in, full, nil
+	return in, out, nil
 }
 
 var statusWords = map[docindex.Verdict]string{

@@ -33,11 +33,14 @@ func boundsOf(v values) (b bounds, err error) {
 		MaxPagesDomain: v["domain_max_pages"].number,
 	}.Normal()
 	if f, ok := errors.AsType[*scope.Fault](err); ok {
-		named := *f
-		named.Member = scopeFields[f.Member]
-		return b, fmt.Errorf("crawl: %w", &named)
+		return b, fmt.Errorf("crawl: %w", named(f))
 	}
 	return b, err
+}
+
+// named returns a fault with the member's name in a request.
+func named(f *scope.Fault) *scope.Fault {
+	return &scope.Fault{Member: scopeFields[f.Member], Index: f.Index, Why: f.Why}
 }
 
 // addTo returns the scope of a crawl after a request to crawl another URL of it. What the request
@@ -50,13 +53,13 @@ func (b *bounds) addTo(now scope.Scope, known bool) scope.Scope {
 	}
 	widen := func(to *[]string, by []string) {
 		if len(*to) > 0 {
-			*to = slices.Concat(*to, by)
+			*to = union(*to, by)
 		}
 	}
 	widen(&now.Domains, b.Domains)
 	widen(&now.Allow, b.Allow)
-	now.Deny = slices.Concat(now.Deny, b.Deny)
-	now.DenyExtensions = slices.Concat(now.DenyExtensions, b.DenyExtensions)
+	now.Deny = union(now.Deny, b.Deny)
+	now.DenyExtensions = union(now.DenyExtensions, b.DenyExtensions)
 	if b.depthGiven && now.MaxDepth != nil && *b.MaxDepth > *now.MaxDepth {
 		now.MaxDepth = b.MaxDepth
 	}
@@ -64,6 +67,13 @@ func (b *bounds) addTo(now scope.Scope, known bool) scope.Scope {
 		now.MaxPagesDomain = max(now.MaxPagesDomain, b.MaxPagesDomain)
 	}
 	return now
+}
+
+// union returns the members of two lists, each once.
+func union(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // scopeStore is a store whose crawls have scopes.
