@@ -10,7 +10,7 @@ DOCS = postgresql-doc-15 sqlite3-doc apache2-doc python-django-doc
 # One way to build for all targets: without C the index on disk takes a third less memory. The race detector wants C.
 export CGO_ENABLED = 0
 
-.PHONY: help scale run play test check static race one-by-one house tikv generate bench fuzz sim crash chaos crawl corpus examples clients siege dist dist-test deploy-test versus
+.PHONY: help scale run play test check static staticcheck race one-by-one house tikv generate bench fuzz sim crash chaos crawl corpus examples clients siege dist dist-test deploy-test versus
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10

@@ -10,7 +10,8 @@ import (
 )
 
 // ErrTooManyStopped is returned by [Crawls.StopCrawl] when a million crawls are stopped already.
-var ErrTooManyStopped = errors.New("a million crawls are refused already; delete what is old")
+var ErrTooManyStopped = errors.New("a million crawls are stopped already, and the index keeps each for good, also " +
+	"when it is deleted; begin a new index for more")
 
 // CrawlID names a crawl. A document belongs to the crawl that its crawl ID and the metadata appid
 // and spiderid name; a document without an appid belongs to none.

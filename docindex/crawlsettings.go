@@ -22,4 +22,5 @@ type CrawlKeeper interface {
 const MaxCrawlSettings = 1_000_000
 
 // ErrTooManyCrawls is returned by [CrawlKeeper.SetCrawlSettings].
-var ErrTooManyCrawls = errors.New("a million crawls have settings already; delete what is old")
+var ErrTooManyCrawls = errors.New("a million crawls have settings already; delete one that was not stopped " +
+	"(DeleteCrawl over gRPC): the settings of one that was stopped stay")
