@@ -247,3 +247,74 @@ func TestUntilIsAheadOfLeases(t *testing.T) {
 		b.Advance(time.Second)
 	}
 }
+
+// TestForeignGroupInQueues: another program adds groups with the keys that it may rely on, and
+// nothing else. They are reserved at once, and no program loses its group.
+func TestForeignGroupInQueues(t *testing.T) {
+	s, ctx := realStore(t, time.Second, redistest.Start(t).Addr()), t.Context()
+	set := func(command string, args ...string) {
+		t.Helper()
+		if err := do(t, s, []string{command}, "p:"+args[0], args[1:]...).Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	end := time.Now().Add(time.Hour).UnixMilli()
+	set("HSET", "CHG{chg}:10.0.0.1", "n", "5", "c", "1")
+	set("ZADD", "chg_wait{chg}", "5", "10.0.0.1")
+	set("HSET", "CHG{chg}:10.0.0.2", "n", "5", "c", "1")
+	set("RPUSH", "chg_ready{chg}", "10.0.0.2", "10.0.0.2")
+	set("HSET", "CHG{chg}:10.0.0.3", "n", decimal(end), "c", "1")
+	set("RPUSH", "chg_ready{chg}", "10.0.0.3") // too early
+	set("HSET", "CHG{chg}:10.0.0.4", "n", "5", "c", "1", "t", "7", "h", "other")
+	set("ZADD", "chg_busy{chg}", decimal(end), "10.0.0.4")
+	set("RPUSH", "chg_ready{chg}", "10.0.0.4") // although it is busy
+	set("HSET", "CHG{chg}:10.0.0.5", "n", "5", "c", "1")
+	set("ZADD", "chg_wait{chg}", decimal(end), "10.0.0.5")
+	set("HSET", "CHG{chg}:\xff", "n", "5", "c", "1") // no answer of the service could name it
+	set("RPUSH", "chg_ready{chg}", "\xff")
+	got, err := s.ReserveNextHost(ctx, lease, 9, "")
+	if err != nil || len(got) != 2 || got[0].Host == got[1].Host {
+		t.Fatalf("ReserveNextHost = %+v, %v; want 10.0.0.1 and 10.0.0.2", got, err)
+	}
+	for id, want := range map[string]string{"10.0.0.1": "busy", "10.0.0.2": "busy", "10.0.0.3": "wait",
+		"10.0.0.4": "busy", "10.0.0.5": "wait"} {
+		in(t, s, id, want)
+	}
+	for _, id := range []string{"10.0.0.3", "10.0.0.4", "10.0.0.5"} {
+		if got, err := s.TryReserve(ctx, id, lease, ""); !errors.Is(err, reservation.ErrNotNow) {
+			t.Errorf("TryReserve(%s) = %+v, %v; want ErrNotNow", id, got, err)
+		}
+	}
+	if x, err := s.Explain(ctx, "10.0.0.4"); err != nil || x.State != reservation.Busy || x.Holder != "other" {
+		t.Errorf("Explain = %+v, %v; want that other has it", x, err)
+	}
+	if err := s.ReleaseHost(ctx, got[0].Host, got[0].Token, time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	in(t, s, got[0].Host, "ready")
+	if got, err := s.TryReserve(ctx, got[0].Host, lease, ""); err != nil {
+		t.Errorf("TryReserve = %+v, %v", got, err)
+	}
+}
+
+// TestNoNumber: a group whose next time or count another program has overwritten with a text keeps
+// no other group from being reserved or released.
+func TestNoNumber(t *testing.T) {
+	s, ctx := realStore(t, time.Second, redistest.Start(t).Addr()), t.Context()
+	for _, host := range []string{"a.test", "b.test", "c.test"} {
+		if _, err := s.AddHost(ctx, host, time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+		do(t, s, []string{"HSET"}, "p:CHG{chg}:b.test", "n", "soon")
+	}
+	got, err := s.ReserveNextHost(ctx, lease, 9, "")
+	if err != nil || len(got) != 3 {
+		t.Fatalf("ReserveNextHost = %+v, %v; want all three", got, err)
+	}
+	do(t, s, []string{"HSET"}, "p:CHG{chg}:b.test", "n", "soon")
+	for _, r := range got {
+		if err := s.ReleaseHost(ctx, r.Host, r.Token, time.Time{}); err != nil {
+			t.Errorf("ReleaseHost(%s) = %v", r.Host, err)
+		}
+	}
+}

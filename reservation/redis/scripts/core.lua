@@ -157,6 +157,21 @@ local function rehome(host)
   requeue(group)
 end
 
+-- adopt adds a group that another program has put into the queues, as a host of that name, unless no host can have the
+-- name. It returns whether it did.
+local function adopt(id)
+  local c = call('HGET', GROUP .. id, 'c')
+  if num(c) <= 0 or call('HEXISTS', KNOWN, id) == 1 or call('ZCARD', DUE .. id) > 0 or call('SISMEMBER', ALIASES, id) == 1
+    or not id:find('^[!-~]+$') then
+    return false
+  end
+  call('HSET', KNOWN, id, math.max(now, num(call('ZSCORE', WAIT, id))))
+  call('HSET', COUNT, id, c)
+  call('HSET', HOME, id, id)
+  rehome(id)
+  return true
+end
+
 -- cover blocks the name while the busy group id is reserved.
 local function cover(id, name)
   if id == name or call('SADD', COVERS .. id, name) == 0 then return end

@@ -1,7 +1,7 @@
 -- explain: prefix, host, penalty -> OK, group, state, until, holder, now, due, next
 local host, penalty = ARGV[2], num(ARGV[3])
 local id = group_of(host)
-if call('HEXISTS', KNOWN, host) == 0 then return { OK, id, 'unknown' } end
+if call('HEXISTS', KNOWN, host) == 0 and not adopt(host) then return { OK, id, 'unknown' } end
 free(host, penalty)
 free(id, penalty)
 local lock = call('HGET', LOCK, host) or (call('ZSCORE', BUSY, host) and not call('HGET', GROUP .. host, 'host') and host)

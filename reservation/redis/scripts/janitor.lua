@@ -16,11 +16,7 @@ local function see(key)
       unlock(id, now + num(ARGV[4]))
       repaired = repaired + 1
     elseif not ready[id] then
-      if call('ZCARD', DUE .. id) == 0 and call('HEXISTS', KNOWN, id) == 0 then
-        call('HSET', KNOWN, id, now)
-        call('HSET', COUNT, id, f[1])
-        call('HSET', HOME, id, id)
-      end
+      adopt(id)
       rehome(id)
       requeue(id)
       if call('ZSCORE', WAIT, id) then repaired = repaired + 1 end

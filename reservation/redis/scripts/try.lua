@@ -3,7 +3,7 @@ local longest, pausing = 0, false
 local function each(i)
   local host, lease, holder, penalty = ARGV[i], num(ARGV[i + 1]), ARGV[i + 2], num(ARGV[i + 3])
   local due = call('HGET', KNOWN, host)
-  if not due then return { UNKNOWN } end
+  if not due and not adopt(host) then return { UNKNOWN } end
   if lease > longest then
     pausing = paused(lease)
     longest = lease

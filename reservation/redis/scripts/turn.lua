@@ -24,6 +24,9 @@ local function take(id)
     end
   elseif t then
     requeue(id)
+  elseif adopt(id) then
+    call('ZREM', WAIT, id)
+    take(id)
   end
 end
 for _ = 1, more and most + 100 or 0 do

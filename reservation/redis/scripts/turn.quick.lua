@@ -11,6 +11,8 @@ local now, wants = clock(), 3 + 3 * ARGV[2] -- index in ARGV of the first caller
 local now_text = string.format('%d', now)
 local answers = { 0 } -- OK, then the codes of the releases
 
+local function num(x) return tonumber(x or 0) or 0 end -- 0 where another program wrote no number
+
 -- any returns whether a key exists of one of the names under one of two prefixes.
 local function any(names, a, b)
   if #names == 1 then return call('EXISTS', a .. names[1], b .. names[1]) > 0 end
@@ -30,7 +32,7 @@ if wants > 3 then
     local f = redis.pcall('HMGET', GROUP .. host, 't', 'host', 'c', 'n') -- all nil if the key is not a hash
     local ms = moment(ARGV[3 * n + 2], now)
     answers[n + 1] = 0
-    if f[1] == ARGV[3 * n + 1] and not f[2] and tonumber(f[3] or 0) > 0 and tonumber(f[4] or 0) <= ms
+    if f[1] == ARGV[3 * n + 1] and not f[2] and num(f[3]) > 0 and num(f[4]) <= ms
       and tonumber(ends[n] or 0) > now and not until_ms[host] and not (shared and any({ host }, COVERS, BY)) and redis.pcall('ZCARD', DUE .. host) == 1 then
       free[#free + 1], until_ms[host] = host, ms > now and string.format('%d', ms) or now_text
     else
@@ -79,7 +81,7 @@ local function plain(ids)
   local list, seen, bound = {}, {}, any(ids, BY, HOST)
   for n, id in ipairs(ids) do
     local f = redis.pcall('HMGET', GROUP .. id, 'n', 't')
-    if f.err or f[2] or f[1] and tonumber(f[1]) > now or seen[id] or bound and any({ id }, BY, HOST)
+    if f.err or f[2] or num(f[1]) > now or seen[id] or bound and any({ id }, BY, HOST)
       or redis.pcall('ZRANGEBYSCORE', DUE .. id, '-inf', now_text, 'LIMIT', '0', '1')[1] ~= id then
       break
     end
