@@ -104,7 +104,7 @@ func serve(ctx context.Context, begin launch, hups <-chan os.Signal, errs io.Wri
 	begin.warn(log)
 	s := server{
 		launch: begin, log: log, out: out, level: level, hups: hups, recent: recent, asks: make(chan reloadAsk),
-		manager: systemd.FromEnv(),
+		manager: systemd.FromEnv(), start: time.Now(),
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
 	if err := s.open(ctx, cfg); err != nil {
@@ -121,6 +121,7 @@ type server struct {
 	level *levelSwitch
 	hups  <-chan os.Signal
 	asks  chan reloadAsk
+	start time.Time
 
 	manager     systemd.Socket
 	spiderCerts *netguard.ServerTLS // nil: spiders dial in without TLS
@@ -388,6 +389,9 @@ func (s *server) run(ctx context.Context) error {
 	helpers.Go(func() { s.sweepReservation(rest) })
 	if s.scopes != nil {
 		helpers.Go(func() { s.scopes.Run(rest, s.log) })
+	}
+	if s.scopes != nil && s.onLeaseLost == nil {
+		helpers.Go(func() { s.watchClock(rest) })
 	}
 	if s.traces != nil {
 		helpers.Go(func() { s.traces.Run(rest) })

@@ -205,8 +205,8 @@ func (s *Store) endLocked(out *docindex.Outcome, now int64) error {
 	if transit != 0 && s.transits.at(transit).consumer != queuesched.FrontierConsumer {
 		s.queues.markDirty(queue).served[queuesched.SlotConsumer] = true
 	}
-	p := docindex.Put{URL: url, Crawl: []byte(s.base.Sched.Crawl(queue)), Due: out.Again,
-		Priority: d.at.priority(), Metadata: out.Metadata}
+	p := docindex.Put{URL: url, Crawl: []byte(s.base.Sched.Crawl(queue)),
+		Due: embedded.AgainAt(out.Again, now), Priority: d.at.priority(), Metadata: out.Metadata}
 	if err := s.docs.renew(&n, d, &p); err != nil {
 		return err
 	}

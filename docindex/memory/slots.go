@@ -168,8 +168,8 @@ func (m *Store) endLocked(id uint32, out *docindex.Outcome, now int64) {
 	case out.Again == 0 || m.crawls.isStopped(id):
 		m.docs.dropPayload(r)
 	default:
-		p := docindex.Put{URL: m.docs.url(r), Crawl: []byte(m.base.Sched.Crawl(r.queue)), Due: out.Again,
-			Priority: r.priority, Metadata: out.Metadata}
+		p := docindex.Put{URL: m.docs.url(r), Crawl: []byte(m.base.Sched.Crawl(r.queue)),
+			Due: embedded.AgainAt(out.Again, now), Priority: r.priority, Metadata: out.Metadata}
 		m.docs.extra(r).packed.Renew(&p)
 		m.updateLocked(id, &p, now)
 	}

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"urlserver/docindex"
@@ -231,4 +232,23 @@ func TestFailing(t *testing.T) {
 	if err := recrawl.New(f, rule).Outcomes(t.Context(), &o); !errors.Is(err, errFire) || f.told != 0 {
 		t.Errorf("Outcomes = %v, and %d were passed on; want %v, and none", err, f.told, errFire)
 	}
+}
+
+// TestClockSetBack: the time of day is two hours behind the time of an index in memory. What failed comes back after
+// its wait, and not at once.
+func TestClockSetBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start, store := time.Now(), memory.New()
+		store.SetClock(func() time.Duration { return time.Since(start) + 2*time.Hour })
+		r := &rig{t: t, Store: recrawl.New(store, rule), url: "http://a.test/x", id: "x1"}
+		r.put(docindex.Put{})
+		for wait := rule.Error; wait < 8*rule.Error; wait *= 2 {
+			r.take(true)
+			r.report(r.done(503))
+			time.Sleep(wait - time.Second)
+			r.take(false)
+			time.Sleep(time.Second)
+		}
+		r.take(true)
+	})
 }
