@@ -17,7 +17,8 @@ import (
 type crawls struct {
 	mu       sync.Mutex
 	away     bool
-	asked    int // calls while it was away
+	full     bool // it takes no crawl requests
+	asked    int  // calls while it was away
 	urls     map[string]int
 	stopped  map[string]int
 	tried    chan struct{} // holds one once something failed
@@ -39,6 +40,12 @@ func (c *crawls) set(away bool) {
 	c.away = away
 }
 
+func (c *crawls) setFull(full bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.full = full
+}
+
 func (c *crawls) failLocked() error {
 	if !c.away {
 		return nil
@@ -56,6 +63,13 @@ func (c *crawls) Submit(_ context.Context, p *docindex.Puts) (docindex.PutResult
 	defer c.mu.Unlock()
 	if err := c.failLocked(); err != nil {
 		return docindex.PutResult{}, err
+	}
+	if c.full {
+		select {
+		case c.tried <- struct{}{}:
+		default:
+		}
+		return docindex.PutResult{}, fmt.Errorf("the index is %w", docindex.ErrFull)
 	}
 	for i := range p.Len() {
 		put, _ := p.At(i)

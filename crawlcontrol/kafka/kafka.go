@@ -15,6 +15,7 @@ import (
 
 	"urlserver/configs"
 	"urlserver/crawlcontrol"
+	"urlserver/docindex"
 )
 
 const (
@@ -121,6 +122,28 @@ func (s *Service) Run(ctx context.Context) error {
 
 // poll handles the next records. It returns when all of them are committed, or ctx has ended.
 func (s *Service) poll(ctx context.Context, consumer *kgo.Client) {
+	rest := s.fetch(ctx, consumer)
+	retry := backoff{}
+	for len(rest) > 0 && ctx.Err() == nil {
+		replies, done, err := s.do(ctx, rest, nil)
+		if done > 0 {
+			s.settle(ctx, consumer, rest[:done], replies)
+			rest, retry = rest[done:], backoff{}
+		}
+		switch {
+		case err == nil || ctx.Err() != nil:
+		case errors.Is(err, docindex.ErrFull):
+			s.waitForRoom(ctx, consumer, rest)
+			return
+		default:
+			s.failed(err)
+			retry.wait(ctx)
+		}
+	}
+}
+
+// fetch returns the next records.
+func (s *Service) fetch(ctx context.Context, consumer *kgo.Client) []*kgo.Record {
 	fetches := consumer.PollRecords(ctx, maxPoll)
 	fetches.EachError(func(topic string, partition int32, err error) {
 		if ctx.Err() == nil && !errors.Is(err, context.Canceled) {
@@ -133,34 +156,35 @@ func (s *Service) poll(ctx context.Context, consumer *kgo.Client) {
 		}
 	})
 	fetches.EachPartition(s.lag.polled)
-	rest := fetches.Records()
-	retry := backoff{}
-	for len(rest) > 0 && ctx.Err() == nil {
-		replies, done, err := s.do(ctx, rest)
-		if done > 0 {
-			if s.commit(ctx, consumer, rest[:done]) {
-				acknowledged(ctx, replies)
-			}
-			s.lag.handled(rest[:done])
-			rest, retry = rest[done:], backoff{}
-		}
-		if err != nil && ctx.Err() == nil {
-			s.counters.storeErrors.Add(1)
-			s.log.Warn().Err(err).Msg("crawl control: a request failed; trying again")
-			retry.wait(ctx)
-		}
+	return fetches.Records()
+}
+
+// settle commits handled records and acknowledges their replies.
+func (s *Service) settle(
+	ctx context.Context, consumer *kgo.Client, records []*kgo.Record, replies []crawlcontrol.Reply,
+) {
+	if s.commit(ctx, consumer, records) {
+		acknowledged(ctx, replies)
 	}
+	s.lag.handled(records)
+}
+
+// failed records that the store did not do a request.
+func (s *Service) failed(err error) {
+	s.counters.storeErrors.Add(1)
+	s.log.Warn().Err(err).Msg("crawl control: a request failed; trying again")
 }
 
 // do handles records and sends the replies. The first done records are handled, and the brokers
-// have acknowledged their replies.
-func (s *Service) do(ctx context.Context, records []*kgo.Record) (replies []crawlcontrol.Reply,
+// have acknowledged their replies. It passes over those that are answered, whose replies are among
+// replies once their turn has come.
+func (s *Service) do(ctx context.Context, records []*kgo.Record, answered early) (replies []crawlcontrol.Reply,
 	done int, err error) {
 	var messages [][]byte
 	var places []int // of messages in records
 	for i, r := range records {
-		if r.Attrs.IsControl() {
-			continue // the end of a transaction
+		if r.Attrs.IsControl() || answered[r] != nil {
+			continue // the end of a transaction, or a stop
 		}
 		if r.Value == nil {
 			s.counters.skipped.Add(1) // a tombstone that compaction left: no request
@@ -174,9 +198,14 @@ func (s *Service) do(ctx context.Context, records []*kgo.Record) (replies []craw
 	}
 	s.counters.requests.Add(uint64(done))
 	if done == len(messages) {
-		return replies, len(records), err
+		done = len(records)
+	} else {
+		done = places[done]
 	}
-	return replies, places[done], err
+	for _, r := range records[:done] {
+		replies = append(replies, answered[r]...)
+	}
+	return replies, done, err
 }
 
 // acknowledged acknowledges replies whose requests do not come again.
@@ -203,11 +232,16 @@ func (s *Service) commit(ctx context.Context, consumer *kgo.Client, records []*k
 type backoff struct{ next time.Duration }
 
 func (b *backoff) wait(ctx context.Context) {
-	b.next = min(max(2*b.next, firstRetry), maxRetry)
-	timer := time.NewTimer(b.next)
+	timer := time.NewTimer(b.longer())
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
+}
+
+// longer returns how long to wait.
+func (b *backoff) longer() time.Duration {
+	b.next = min(max(2*b.next, firstRetry), maxRetry)
+	return b.next
 }

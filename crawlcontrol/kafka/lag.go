@@ -47,6 +47,17 @@ func (l *lag) handled(records []*kgo.Record) {
 	}
 }
 
+// back stores that a record is not handled yet, although later ones of its partition were polled.
+func (l *lag) back(r *kgo.Record) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	of := part{r.Topic, r.Partition}
+	if s, ours := l.parts[of]; ours {
+		s.done = r.Offset
+		l.parts[of] = s
+	}
+}
+
 // gone forgets partitions that other members read from now on.
 func (l *lag) gone(_ context.Context, _ *kgo.Client, lost map[string][]int32) {
 	l.mu.Lock()
