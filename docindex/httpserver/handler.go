@@ -175,6 +175,11 @@ func parseCandidatesRequest(body io.Reader) (req candidatesRequest, err error) {
 		return req, badf("body: %w", err)
 	}
 	if err := json.Unmarshal(text, &req); err != nil {
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
+			err = fmt.Errorf("%s: a JSON %s is of the wrong type", wrong.Field, wrong.Value)
+		} else if ok {
+			err = fmt.Errorf("a JSON %s", wrong.Value)
+		}
 		return req, badf(`body is not {"max": 1000, "reject": ["a.example"]}: %w`, err)
 	}
 	if req.Max < 1 {
@@ -253,7 +258,10 @@ func serveOutcomes(store Store, w http.ResponseWriter, r *http.Request, body io.
 		if err == io.EOF {
 			break
 		}
-		if err == nil && len(line) > 0 {
+		switch {
+		case errors.Is(err, ndjson.ErrTooLong):
+			err = fmt.Errorf("longer than %d bytes", maxOutcomeLine)
+		case err == nil && len(line) > 0:
 			err = addOutcome(&out, line)
 		}
 		if err != nil {

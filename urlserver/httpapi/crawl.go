@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"strings"
 	"unicode/utf8"
@@ -135,9 +134,9 @@ func (s *Server) setCrawl(w http.ResponseWriter, r *http.Request) error {
 
 // readCrawl reads the body of a request that sets a crawl.
 func readCrawl(w http.ResponseWriter, r *http.Request) (to scoped.Change, err error) {
-	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, scope.MaxText+maxBody))
+	text, err := readBody(w, r, scope.MaxText+maxBody)
 	if err != nil {
-		return to, badRequestf("body: %v", err)
+		return to, err
 	}
 	var body *struct {
 		Scope  json.RawMessage `json:"scope"`

@@ -147,11 +147,23 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 
 // readJSON reads a small body of exactly one JSON object into v.
 func readJSON(w http.ResponseWriter, r *http.Request, v any) error {
-	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	text, err := readBody(w, r, maxBody)
 	if err != nil {
-		return badRequestf("body: %v", err)
+		return err
 	}
 	return decodeJSON(text, v)
+}
+
+// readBody reads a body of at most so many bytes.
+func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+	if _, long := errors.AsType[*http.MaxBytesError](err); long {
+		return nil, badRequestf("body: it has more than %d bytes", most)
+	}
+	if err != nil {
+		return nil, badRequestf("body: %v", err)
+	}
+	return text, nil
 }
 
 // decodeJSON reads exactly one JSON object into v.

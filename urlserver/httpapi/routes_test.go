@@ -47,7 +47,7 @@ func TestRefusals(t *testing.T) {
 		{name: "block with more", method: "POST", path: "/api/hosts/a.example/block",
 			body: `{"until":"2030-01-01T00:00:00Z"} {}`, status: 400, text: "more"},
 		{name: "block with a long body", method: "POST", path: "/api/hosts/a.example/block", body: long,
-			status: 400, text: "too large"},
+			status: 400, text: "body: it has more than 4096 bytes"},
 		{name: "block of no host", method: "POST", path: "/api/hosts/%2e%2e%40/block",
 			body: `{"until":"2030-01-01T00:00:00Z"}`, status: 400, text: "is no host"},
 		{name: "reload without a file", method: "POST", path: "/api/reload", status: 404, text: "no settings file"},

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 )
 
@@ -14,7 +15,7 @@ import (
 var ErrTooLong = errors.New("line too long")
 
 // ErrTooLarge says that a body has more bytes than its limit. It is final.
-var ErrTooLarge = errors.New("body too large")
+var ErrTooLarge = errors.New("the body is too large")
 
 // Reader reads lines that end with \n or \r\n. It is not safe for concurrent use.
 type Reader struct {
@@ -70,11 +71,11 @@ func (r *Reader) Number() int { return r.number }
 
 // Limit returns a reader that reads from r, and fails with ErrTooLarge once r has more than n
 // bytes.
-func Limit(r io.Reader, n int64) io.Reader { return &limited{r: r, left: n} }
+func Limit(r io.Reader, n int64) io.Reader { return &limited{r: r, most: n, left: n} }
 
 type limited struct {
-	r    io.Reader
-	left int64
+	r          io.Reader
+	most, left int64
 }
 
 func (l *limited) Read(p []byte) (int, error) {
@@ -83,7 +84,7 @@ func (l *limited) Read(p []byte) (int, error) {
 	}
 	n, err := l.r.Read(p)
 	if int64(n) > l.left {
-		n, err = int(l.left), ErrTooLarge
+		n, err = int(l.left), fmt.Errorf("%w: at most %d bytes are taken", ErrTooLarge, l.most)
 	}
 	l.left -= int64(n)
 	return n, err

@@ -81,7 +81,7 @@ func TestLimit(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := io.ReadAll(Limit(iotest.DataErrReader(strings.NewReader(c.text)), c.limit))
-			if string(got) != c.want || err != c.err {
+			if string(got) != c.want || !errors.Is(err, c.err) {
 				t.Errorf("%q of %d bytes = %q, %v; want %q, %v", c.text, c.limit, got, err, c.want, c.err)
 			}
 		})
