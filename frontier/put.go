@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 	"unsafe"
 
 	"github.com/rs/zerolog"
@@ -97,9 +98,29 @@ func (s *Server) storeBatch(ctx context.Context, b *batch, log zerolog.Logger) {
 			b.tooLong).Msg("frontier: item not stored")
 	}
 	if err != nil {
-		log.Error().Err(err).Int("urls",
-			b.puts.Len()).Msg("frontier: URLs were not stored; their acknowledgements say FAIL")
+		s.failures.log(log, err, b.puts.Len())
 	}
+}
+
+// failures logs batches that were not stored, one a second at most: an index may be full for long. The zero
+// value is ready.
+type failures struct {
+	mu      sync.Mutex // guards all below
+	logged  time.Time
+	skipped int
+}
+
+func (f *failures) log(log zerolog.Logger, err error, urls int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := time.Now()
+	if now.Sub(f.logged) < time.Second {
+		f.skipped++
+		return
+	}
+	log.Error().Err(err).Int("urls", urls).Int("not_shown", f.skipped).
+		Msg("frontier: URLs were not stored; their acknowledgements say FAIL")
+	f.logged, f.skipped = now, 0
 }
 
 // put stores a batch. What hosts answered comes first: a host that is to be left alone is not given

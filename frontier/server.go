@@ -52,6 +52,7 @@ type Server struct {
 	guarded  bool   // whether clients need a token
 	stopping atomic.Bool
 	counters counters
+	failures failures
 	urls     openLists[listedURLs, *docindex.Document]
 	queues   openLists[listedQueues, string]
 	certs    *netguard.ServerTLS // nil: no TLS
