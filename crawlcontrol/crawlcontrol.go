@@ -125,7 +125,7 @@ func (m *Handler) submit(ctx context.Context, run *crawlRun, from int, replies [
 	}
 	res, err := m.crawls.Submit(ctx, &puts)
 	if err != nil {
-		return replies, fmt.Errorf("store %d crawl requests: %w", len(in), err)
+		return replies, fmt.Errorf("requests to crawl are not stored: %w", err)
 	}
 	now := m.now().Unix()
 	for j, i := range in {

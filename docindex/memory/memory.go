@@ -172,7 +172,8 @@ func (m *Store) fullLocked() error {
 		return fmt.Errorf("the memory index is %w: it takes 32 GiB of URLs", docindex.ErrFull)
 	case m.usedLocked() >= m.limit/11*10: // the garbage collector takes a tenth more, see urlserver.TuneGC
 		return fmt.Errorf("the memory index is %w: it takes the %d MiB of docindex.memory; "+
-			"delete documents, raise the setting or use docindex.kind = \"disk\"", docindex.ErrFull, m.limit>>20)
+			"delete documents (DeleteCrawl, DeleteQueue or PurgeURLs over gRPC), raise the setting, or use "+
+			"docindex.kind = \"disk\"", docindex.ErrFull, m.limit>>20)
 	}
 	return nil
 }

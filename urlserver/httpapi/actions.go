@@ -29,7 +29,7 @@ func (s *Server) serveActions(w http.ResponseWriter, r *http.Request) error {
 	// A request is completed even if the client has gone: half a stop would be worse than either.
 	replies, _, err := s.actions.Do(context.WithoutCancel(r.Context()), [][]byte{text})
 	if err != nil {
-		return err
+		return crawlError(err)
 	}
 	status := http.StatusOK
 	if replies[0].Refused {

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -16,10 +17,10 @@ import (
 )
 
 // brokenActions cannot do anything now.
-type brokenActions struct{}
+type brokenActions struct{ err error }
 
-func (brokenActions) Do(context.Context, [][]byte) ([]crawlcontrol.Reply, int, error) {
-	return nil, 0, errors.New("the store is away")
+func (b brokenActions) Do(context.Context, [][]byte) ([]crawlcontrol.Reply, int, error) {
+	return nil, 0, b.err
 }
 
 func TestActions(t *testing.T) {
@@ -50,10 +51,15 @@ func TestActions(t *testing.T) {
 			t.Errorf("%s: %s %s; want %d %s", c.name, got.Status, got.body, c.status, c.want)
 		}
 	}
-	r.server.actions = brokenActions{}
-	if got := r.ask("POST", "/api/actions", info); got.StatusCode != http.StatusServiceUnavailable ||
-		!strings.Contains(got.body, "the store is away") {
-		t.Errorf("while the store is away: %s %s", got.Status, got.body)
+	for err, status := range map[error]int{
+		errors.New("the store is away"):                        http.StatusServiceUnavailable,
+		fmt.Errorf("the memory index is %w", docindex.ErrFull): http.StatusInsufficientStorage,
+	} {
+		r.server.actions = brokenActions{err}
+		if got := r.ask("POST", "/api/actions", info); got.StatusCode != status ||
+			!strings.Contains(got.body, err.Error()) {
+			t.Errorf("while %v: %s %s; want %d", err, got.Status, got.body, status)
+		}
 	}
 }
 
