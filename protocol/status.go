@@ -9,7 +9,8 @@ import (
 
 // Errors of a line from a spider.
 var (
-	ErrStatusTrans      = errors.New("line does not begin with SLOT.ACTIVE.GENERATION and one space")
+	ErrStatusTrans = errors.New("line begins neither with a verb and its fields, " +
+		"nor with SLOT.ACTIVE.GENERATION and one space")
 	ErrStatusVerb       = errors.New("TRANS_ID is not followed by WORKING, DONE or BACK")
 	ErrStatusCode       = errors.New("STATUS is not a decimal number from 0 to 999")
 	ErrStatusRetryAfter = errors.New("RETRY_AFTER is not a decimal number of seconds")
