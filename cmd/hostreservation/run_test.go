@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -314,14 +315,17 @@ func TestUsage(t *testing.T) {
 	for _, tc := range []struct {
 		args   string
 		status int
+		says   string
 	}{
 		{args: "", status: 2},
 		{args: "serve x", status: 2},
 		{args: "serve --store tikv", status: 2},
 		{args: "serve --penalty -1s", status: 2},
 		{args: "serve --janitor 0", status: 2},
-		{args: "serve --listen 0.0.0.0:0", status: 2},
-		{args: "serve --metrics :0", status: 2},
+		{args: "serve --listen 0.0.0.0:0", status: 2, says: "open to others"},
+		{args: "serve --metrics :0", status: 2, says: "open to others"},
+		{args: "serve --listen 127.0.0.1", status: 2, says: "HOST:PORT"},
+		{args: "serve --metrics localhost", status: 2, says: "HOST:PORT"},
 		{args: "serve --listen 127.0.0.1:99999", status: 1},
 		{args: "serve --tls-key none", status: 1},
 		{args: "seeds", status: 2},
@@ -333,8 +337,8 @@ func TestUsage(t *testing.T) {
 		cancel() // where serve would serve, it ends at once
 		var out, errs bytes.Buffer
 		if err := cli.Run(ctx, stores(), strings.Fields(tc.args), nil, &out,
-			&errs); cli.ExitStatus(err) != tc.status {
-			t.Errorf("%q: %v, status %d; want %d", tc.args, err, cli.ExitStatus(err), tc.status)
+			&errs); cli.ExitStatus(err) != tc.status || !strings.Contains(fmt.Sprint(err), tc.says) {
+			t.Errorf("%q: %v, status %d; want %q, %d", tc.args, err, cli.ExitStatus(err), tc.says, tc.status)
 		}
 	}
 }

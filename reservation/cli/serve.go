@@ -97,6 +97,11 @@ func (s settings) check() error {
 	case s.janitor < 10*time.Millisecond || s.janitor > time.Hour:
 		return usagef("--janitor %v: from 10ms to 1h", s.janitor)
 	}
+	for _, at := range []struct{ flag, addr string }{{"--listen", s.listen}, {"--metrics", s.metrics}} {
+		if _, _, err := net.SplitHostPort(at.addr); err != nil && (at.addr != "" || at.flag == "--listen") {
+			return usagef("%s %q: HOST:PORT is wanted, as in 127.0.0.1:7072", at.flag, at.addr)
+		}
+	}
 	guarded := s.insecure || s.token != ""
 	if !guarded && s.files.Cert == "" && !isLoopback(s.listen) {
 		return usagef("--listen %s is open to others without token or TLS: set --token or --tls-cert, "+
