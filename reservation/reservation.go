@@ -31,8 +31,12 @@
 // bound address, this one may go on there. When all crawlers find the new address, the old binding
 // ends, and the first to propose the new one wins.
 //
-// So a host whose alias changes is asked by nobody in its new group until the answers from before the
-// change have ended (Bound.Left).
+// A change of an alias may give a bound host another group: the host joins or leaves the alias, or the
+// address that it is bound to does. A binding keeps the group that Bind has answered. While another one
+// is in force, Bind extends nothing, and tells for how long nobody is to ask the host in that one: until
+// the binding ends (Bound.Left). The same holds for all hosts that are bound to an address which is
+// itself bound, and of which Bind has answered another group. So a crawler that asks a host under the
+// lease of an alias alone, since the host's address is in the alias, binds the address, too.
 //
 // SetAlias takes effect at once. Live leases stay valid under their tokens. Until they end, nobody
 // else can lease a host of the former or the new set. The latest next-request time of these hosts
@@ -79,9 +83,9 @@ type Binding struct{ Host, Group string }
 // Bound is the answer of Bind for a host.
 type Bound struct {
 	Group string // in force
-	// Left is for how long the binding holds at least; 0: the store does not tell. Below 0: the host's
-	// alias has changed. For as long as that after this answer, others may go by answers of Bind from
-	// before the change, and this one is not to be used. Nor does it extend the binding.
+	// Left is for how long the binding holds at least; 0: the store does not tell. Below 0: an alias has
+	// changed. For as long as that after this answer, others may go by answers of Bind from before the
+	// change, and this one is not to be used. Nor does it extend the binding.
 	Left time.Duration
 }
 

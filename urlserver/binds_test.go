@@ -145,6 +145,17 @@ func TestBindOfAHostTakenOut(t *testing.T) {
 	if of := [2]string{binds[0].Group, binds[1].Group}; of != [2]string{"shop", addr.String()} || r.failure() != "" {
 		t.Errorf("bound to %q, %q; want shop and %v, and no failure", of, r.failure(), addr)
 	}
+	binds = []engine.Bind{{Host: "again.test", Addr: addr, Proposed: addr.String(), Alias: "shop", Joins: true,
+		TTL: time.Hour}}
+	r.bind(t.Context(), binds)
+	if err := r.Store.SetAlias(t.Context(), "shop", []string{"other.test"}); err != nil {
+		t.Fatal(err)
+	}
+	binds[0].Joins = false
+	if r.bind(t.Context(), binds); binds[0].Group != "shop" || binds[0].Left <= 0 {
+		t.Errorf("a host that was taken out after it was bound is in %s, for %v; want shop, and that it goes on",
+			binds[0].Group, binds[0].Left)
+	}
 }
 
 // failingBinds is a store whose calls of Bind fail after some.

@@ -363,28 +363,31 @@ func (r *Reserver) bindSome(ctx context.Context, binds []engine.Bind) bool {
 	return answered
 }
 
-// cover sets Bind.Covered for the hosts in an alias, if the host's address is in the same alias. It
-// asks the store for the group of the address. A host without an answer counts as not bound.
+// cover sets Bind.Covered for the hosts in an alias, if the host's address is in the same alias. It binds
+// the address for as long as the host: when the address leaves the alias, the store holds the hosts there
+// back until then. A host without an answer counts as not bound.
 func (r *Reserver) cover(ctx context.Context, binds []engine.Bind) {
 	var of []*engine.Bind
 	var addrs []reservation.Binding
+	ttl := reservation.MinLease
 	for i := range binds {
 		if b := &binds[i]; reservation.CheckAliasName(b.Group) == nil {
-			of = append(of, b)
+			of, ttl = append(of, b), max(ttl, b.TTL, b.Left)
 			addrs = append(addrs, reservation.Binding{Host: b.Addr.String(), Group: b.Addr.String()})
 		}
 	}
 	if len(of) == 0 {
 		return
 	}
-	bound, err := r.Store.Bind(ctx, addrs, reservation.MinLease)
+	bound, err := r.Store.Bind(ctx, addrs, min(ttl, reservation.MaxTTL))
 	r.note(ctx, err)
 	for i, b := range of {
 		if err != nil {
 			b.Group = ""
-		} else {
-			b.Covered = bound[i].Group == b.Group
+			continue
 		}
+		b.Covered = bound[i].Group == b.Group
+		b.Left = min(b.Left, bound[i].Left)
 	}
 }
 
@@ -407,8 +410,7 @@ func sameTTL(binds []engine.Bind) (n int) {
 
 // join adds hosts whose rule names a group to the alias of that name, for all daemons. A host that is in
 // another alias stays there. It does so before they are bound: a binding from before a host joins would hold
-// the host back (reservation.Bound), as one does of a host that was taken out (see bindSome). A host that is
-// in no alias when it is bound counts as not answered.
+// the host back (reservation.Bound). A host that is in no alias when it is bound counts as not answered.
 func (r *Reserver) join(ctx context.Context, binds []engine.Bind) {
 	join := map[string][]string{}
 	for i := range binds {

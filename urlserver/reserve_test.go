@@ -35,6 +35,8 @@ type world struct {
 	place netip.Addr     // that all hosts are at; the zero value: each daemon finds addresses of its own
 	mixed bool           // the daemons' calls of the store interleave
 
+	found func(nd *node, host string) netip.Addr // where a daemon finds a host; nil: see place
+
 	cap    configs.Pace  // of the network that all hosts are in; the zero value: there is none
 	ahead  float64       // requests beyond the cap's pace at the moment latest
 	latest time.Duration // request
@@ -80,9 +82,9 @@ type node struct {
 }
 
 type flight struct {
-	trans []byte
-	group string
-	ends  time.Duration
+	trans  []byte
+	polite []string
+	ends   time.Duration
 }
 
 const (
@@ -118,7 +120,10 @@ func newWorldOf(t *testing.T, seed uint64, nodes int, h *holdings, adjust func(*
 		}
 		nd.e = engine.New(cfg, engine.Options{Generation: uint32(n), Lease: worldLease,
 			Counted: h != nil, Cached: func(name []byte) (netip.Addr, error, bool) {
-				if w.place.IsValid() {
+				switch {
+				case w.found != nil:
+					return w.found(nd, string(name)), nil, true
+				case w.place.IsValid():
 					return w.place, nil, true
 				}
 				return netip.AddrFrom4([4]byte{192, 0, byte(n), name[0]}), nil, true // another address for each daemon
@@ -154,7 +159,9 @@ func (w *world) round(nd *node) {
 			rest = append(rest, f)
 			continue
 		}
-		w.open[f.group]--
+		for _, what := range f.polite {
+			w.open[what]--
+		}
 		done := bytes.TrimRight(protocol.AppendDone(nil, f.trans, 200, protocol.NoRetryAfter), "\r\n")
 		status, err := protocol.ParseStatus(done)
 		if err != nil {
@@ -219,27 +226,42 @@ func (w *world) send(nd *node, lines []byte) {
 	nd.e.Written(nd.spider)
 	for line := range bytes.Lines(lines) {
 		f := bytes.Fields(line)
-		politeness := string(bytes.Split(f[3], []byte("/"))[2]) // the host
-		switch {
-		case w.alias:
-			politeness = "site"
-		case w.place.IsValid():
-			politeness = w.place.String()
+		polite := w.polite(f)
+		for _, what := range polite {
+			w.judge(nd, what)
 		}
-		if w.open[politeness] > 0 {
-			w.t.Errorf("%v: %s asks %v while %d requests are open", w.now, nd.r.Holder, politeness, w.open[politeness])
-		}
-		if before, ok := w.last[politeness]; ok && w.now-before < worldGap {
-			w.t.Errorf("%v: %s asks %v only %v after the last request", w.now, nd.r.Holder, politeness, w.now-before)
-		}
-		w.open[politeness]++
-		w.last[politeness] = w.now
 		w.sent[string(f[1])]++
 		w.judgeCap(nd)
 		nd.flights = append(nd.flights, flight{
-			trans: bytes.Clone(f[0]), group: politeness, ends: w.now + time.Duration(w.rnd.IntN(2500))*time.Millisecond,
+			trans: bytes.Clone(f[0]), polite: polite, ends: w.now + time.Duration(w.rnd.IntN(2500))*time.Millisecond,
 		})
 	}
+}
+
+// polite returns what the request of a line has to be polite to.
+func (w *world) polite(f [][]byte) []string {
+	host := string(bytes.Split(f[3], []byte("/"))[2])
+	switch {
+	case w.found != nil:
+		return []string{host, string(f[2])}
+	case w.alias:
+		return []string{"site"}
+	case w.place.IsValid():
+		return []string{w.place.String()}
+	}
+	return []string{host}
+}
+
+// judge checks a request to a host, an address or a group.
+func (w *world) judge(by *node, what string) {
+	if w.open[what] > 0 {
+		w.t.Errorf("%v: %s asks %v while %d requests are open", w.now, by.r.Holder, what, w.open[what])
+	}
+	if before, ok := w.last[what]; ok && w.now-before < worldGap {
+		w.t.Errorf("%v: %s asks %v only %v after the last request", w.now, by.r.Holder, what, w.now-before)
+	}
+	w.open[what]++
+	w.last[what] = w.now
 }
 
 // judgeCap checks a request against the cap of the network. Beyond the pace there may be one

@@ -305,19 +305,11 @@ func (c change) apply(key string, r *record) {
 		})
 		return
 	case slices.Contains(c.Hosts, key[1:]):
-		r.setAlias(c.Alias)
+		r.Alias = c.Alias
 	case r.Alias == c.Alias:
-		r.setAlias("")
+		r.Alias = ""
 	}
 	cover(r, key, c.Refs, c.Next)
-}
-
-// setAlias sets the alias of a host. What others were told of the host before holds until its binding ends.
-func (r *record) setAlias(alias string) {
-	if r.Alias != alias {
-		r.Moved = max(r.Moved, r.BoundTo)
-	}
-	r.Alias = alias
 }
 
 func (s *Store) thawAll(ctx context.Context, c change) error {

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -174,33 +175,68 @@ func (s *Store) bind(ctx context.Context, b reservation.Binding, now, ttl int64)
 			}
 			continue
 		}
-		// A binding for MinLease ends as it is made, so there is nothing to write.
 		was := h.record
-		// The binding of a host that is held back is not extended: a host whose alias changes again and again would
-		// be held back for ever.
-		held := h.Moved > now+reservation.MinLease.Milliseconds()
-		lasts := held || h.BoundTo >= until || ttl <= reservation.MinLease.Milliseconds()
-		if h.Bound == "" || h.BoundTo <= now {
-			h.Bound = b.Group
+		isNew := h.Bound == "" || h.BoundTo <= now
+		if isNew {
+			h.Bound, h.BoundTo = b.Group, until
 		}
-		if !held {
-			h.BoundTo = max(h.BoundTo, until)
-		}
-		g, err := s.group(ctx, h, now)
+		via, g, err := s.groups(ctx, h, now)
 		if err != nil {
 			return bound, err
 		}
-		bound = reservation.Bound{Group: g.name(), Left: time.Duration(h.BoundTo-late-now) * time.Millisecond}
-		if held {
-			bound.Left = time.Duration(now-h.Moved) * time.Millisecond
+		if isNew {
+			h.answer(g)
 		}
-		if lasts {
+		others, err := s.othersUntil(ctx, h, via, g, now)
+		if err != nil {
+			return bound, err
+		}
+		// The binding of a host that is held back is not extended: a host whose alias changes again and again would
+		// be held back for ever.
+		held := others > now+reservation.MinLease.Milliseconds()
+		bound = reservation.Bound{Group: g.name(), Left: time.Duration(now-others) * time.Millisecond}
+		if !held {
+			h.BoundTo = max(h.BoundTo, until)
+			h.answer(g)
+			bound.Left = time.Duration(h.BoundTo-late-now) * time.Millisecond
+		}
+		// A binding for MinLease ends as it is made, so there is nothing to write.
+		if h.BoundTo == was.BoundTo || ttl <= reservation.MinLease.Milliseconds() {
 			return bound, nil
 		}
 		if ok, err := s.writeBinding(ctx, h, g, was, now); ok || err != nil {
 			return bound, err
 		}
 	}
+}
+
+// answer stores the group that answers of Bind give until the binding ends.
+func (r *record) answer(g *versioned) {
+	if r.Answered = g.name(); r.Answered == r.Bound {
+		r.Answered = ""
+	}
+}
+
+// othersUntil returns until when others may go by an answer of Bind that is not the group in force: for h, whose
+// group is g, or for the name that h belongs to it through. 0: nobody does.
+func (s *Store) othersUntil(ctx context.Context, h, via, g *versioned, now int64) (until int64, err error) {
+	if until = h.answeredOther(g, now); via == h || via.BoundTo <= now {
+		return until, nil
+	}
+	if via.Alias == "" { // else it has that group, too
+		if g, err = s.group(ctx, via, now); err != nil {
+			return 0, err
+		}
+	}
+	return max(until, via.answeredOther(g, now)), nil
+}
+
+// answeredOther is othersUntil for one bound name.
+func (r *record) answeredOther(g *versioned, now int64) int64 {
+	if r.BoundTo <= now || cmp.Or(r.Answered, r.Bound) == g.name() {
+		return 0
+	}
+	return r.BoundTo
 }
 
 // writeBinding writes a binding to g into the host's record, and reports false if another process
@@ -263,7 +299,7 @@ func (s *Store) coverGroup(ctx context.Context, h, g *versioned, was record) (bo
 }
 
 func withBinding(r, from record) record {
-	r.Bound, r.BoundTo = from.Bound, from.BoundTo
+	r.Bound, r.BoundTo, r.Answered = from.Bound, from.BoundTo, from.Answered
 	return r
 }
 

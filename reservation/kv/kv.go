@@ -154,14 +154,13 @@ type record struct {
 	Next int64  `json:"next,omitempty"` // nobody can lease it before, ms
 
 	// As a host.
-	Added   bool   `json:"added,omitempty"`
-	Due     int64  `json:"due,omitempty"`
-	Row     int64  `json:"row,omitempty"` // the time of its queue row; rows with another time are void
-	Alias   string `json:"alias,omitempty"`
-	Bound   string `json:"bound,omitempty"`
-	BoundTo int64  `json:"bound_to,omitempty"`
-	// until then others may go by an answer from before its alias changed, ms
-	Moved int64 `json:"moved,omitempty"`
+	Added    bool   `json:"added,omitempty"`
+	Due      int64  `json:"due,omitempty"`
+	Row      int64  `json:"row,omitempty"` // the time of its queue row; rows with another time are void
+	Alias    string `json:"alias,omitempty"`
+	Bound    string `json:"bound,omitempty"`
+	BoundTo  int64  `json:"bound_to,omitempty"`
+	Answered string `json:"answered,omitempty"` // the group that Bind answered, until BoundTo; "": Bound
 
 	// As a group.
 	Token  uint64   `json:"token,omitempty"` // the last token of this name
@@ -314,18 +313,25 @@ func (s *Store) requeue(ctx context.Context, c *versioned, at int64) error {
 }
 
 // group reads the record of h's current group, which may be h.
-func (s *Store) group(ctx context.Context, h *versioned, now int64) (*versioned, error) {
-	if h.Alias != "" {
-		return s.read(ctx, aliasKey(h.Alias))
+func (s *Store) group(ctx context.Context, h *versioned, now int64) (g *versioned, err error) {
+	_, g, err = s.groups(ctx, h, now)
+	return g, err
+}
+
+// groups reads the record of h's current group, which may be h, and of the name that h belongs to it through: the
+// one that h is bound to, or h.
+func (s *Store) groups(ctx context.Context, h *versioned, now int64) (via, g *versioned, err error) {
+	via = h
+	if h.Alias == "" && h.Bound != "" && h.BoundTo > now && h.Bound != h.name() {
+		if via, err = s.read(ctx, hostKey(h.Bound)); err != nil {
+			return nil, nil, err
+		}
 	}
-	if h.Bound == "" || h.BoundTo <= now || h.Bound == h.name() {
-		return h, nil
+	if via.Alias == "" {
+		return via, via, nil
 	}
-	g, err := s.read(ctx, hostKey(h.Bound))
-	if err != nil || g.Alias == "" {
-		return g, err
-	}
-	return s.read(ctx, aliasKey(g.Alias))
+	g, err = s.read(ctx, aliasKey(via.Alias))
+	return via, g, err
 }
 
 // ended is a lease that has ended, with the names that it covered.

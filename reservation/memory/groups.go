@@ -103,15 +103,8 @@ func (s *Store) setLocked(a *record, hosts []string, now int64) {
 	for _, r := range rehome { // before their keys change
 		s.leaveLocked(r, now)
 	}
-	was := make([]*record, len(concerned))
-	for i, r := range concerned {
-		was[i] = r.alias
-	}
 	s.assignLocked(a, hosts)
-	for i, r := range concerned {
-		if r.alias != was[i] {
-			r.moved = max(r.moved, r.boundUntil)
-		}
+	for _, r := range concerned {
 		r.next = next
 		for _, l := range locks {
 			s.coverLocked(l, r, now)
@@ -195,12 +188,18 @@ func (s *Store) bindLocked(b reservation.Binding, now, until int64) reservation.
 	if h.bound == nil || h.boundUntil <= now {
 		s.bindToLocked(h, s.recordLocked(b.Group), now)
 		s.bound.Set(h.id, time.Duration(until))
+		h.boundUntil = until
+		h.answered = s.groupLocked(h, now).name
 	}
-	held := h.moved > now+reservation.MinLease.Milliseconds()
-	if !held { // if it were extended, a host whose alias changes again and again would be held back for ever
-		h.boundUntil = max(h.boundUntil, until)
+	others := s.othersLocked(h, now)
+	if h.alias == nil {
+		others = max(others, s.othersLocked(h.bound, now))
 	}
 	g := s.groupLocked(h, now)
+	held := others > now+reservation.MinLease.Milliseconds()
+	if !held { // if it were extended, a host whose alias changes again and again would be held back for ever
+		h.boundUntil, h.answered = max(h.boundUntil, until), g.name
+	}
 	if g != h {
 		s.deferLocked(g, h.next, now)
 		for _, l := range slices.Clone(h.locks) {
@@ -211,8 +210,17 @@ func (s *Store) bindLocked(b reservation.Binding, now, until int64) reservation.
 	s.queueLocked(g, now)
 	left := time.Duration(h.boundUntil-now) * time.Millisecond
 	if held {
-		left = time.Duration(now-h.moved) * time.Millisecond
+		left = time.Duration(now-others) * time.Millisecond
 	}
 	s.dropLocked(h, now)
 	return reservation.Bound{Group: g.name, Left: left}
+}
+
+// othersLocked returns until when others may go by an answer of Bind that is not the group in force of a name;
+// 0: nobody does.
+func (s *Store) othersLocked(r *record, now int64) int64 {
+	if r.bound == nil || r.boundUntil <= now || s.groupLocked(r, now).name == r.answered {
+		return 0
+	}
+	return r.boundUntil
 }

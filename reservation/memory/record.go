@@ -21,7 +21,7 @@ type record struct {
 	alias      *record // or nil
 	bound      *record // or nil
 	boundUntil int64   // when the binding ends, ms
-	moved      int64   // until then others may go by an answer from before its alias changed, ms
+	answered   string  // the group that Bind answered, and that others may go by until the binding ends
 	group      *record // the group that it is a member of; nil: none
 	place      int     // index in the members of group
 

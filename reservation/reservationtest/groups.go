@@ -239,7 +239,8 @@ func testBindings(r *rig) {
 	}
 }
 
-// testBindAndAlias: a host whose alias changes is held back until the answers from before that have ended.
+// testBindAndAlias: a host whose alias changes is held back until the answers from before that have ended. If the
+// change is undone, the host goes on.
 func testBindAndAlias(r *rig) {
 	r.alias("it", "first.test")
 	r.left("first.test", "it", time.Minute) // it was in the alias before anybody bound it
@@ -264,8 +265,8 @@ func testBindAndAlias(r *rig) {
 		r.alias("other", hosts...)
 	}
 	r.left("joins.test", "other", -9*time.Second)
-	r.Advance(10 * time.Second)
-	r.left("joins.test", "other", time.Minute)
+	r.alias("it", "joins.test")
+	r.left("joins.test", "it", time.Minute)
 	question := []reservation.Binding{{Host: "asked.test", Group: "10.0.0.1"}}
 	if _, err := r.Bind(r.Context(), question, reservation.MinLease); err != nil {
 		r.Fatal(err)
@@ -274,6 +275,29 @@ func testBindAndAlias(r *rig) {
 		r.Fatal(err)
 	}
 	r.left("asked.test", "other", time.Minute) // a question holds nobody back
+}
+
+// testBindAndAddress: hosts that are bound to an address that joins or leaves an alias are held back in the same way,
+// as are hosts that are bound to it while others may ask the address in its former group.
+func testBindAndAddress(r *rig) {
+	const addr = "10.0.0.1"
+	r.alias("it", addr)
+	r.left(addr, "it", time.Minute)
+	r.Advance(20 * time.Second)
+	r.left("there.test", "it", time.Minute)
+	r.Advance(10 * time.Second)
+	r.alias("it")
+	r.left("there.test", addr, -50*time.Second)
+	r.left("new.test", addr, -30*time.Second)
+	r.Advance(31 * time.Second)
+	r.left("there.test", addr, -19*time.Second)
+	r.left("new.test", addr, time.Minute)
+	r.alias("it", addr)
+	r.left("there.test", "it", time.Minute)
+	r.left("new.test", "it", -time.Minute)
+	r.left("newer.test", "it", time.Minute)
+	r.Advance(61 * time.Second)
+	r.left("new.test", "it", time.Minute)
 }
 
 // left binds a host for a minute, and checks for how long the answer holds, to a second: clocks go on.

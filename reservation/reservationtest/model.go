@@ -18,12 +18,12 @@ type model struct {
 }
 
 type modelHost struct {
-	added   bool
-	due     int64
-	alias   string
-	bound   string
-	boundTo int64
-	moved   int64 // until then others may go by an answer from before its alias changed
+	added    bool
+	due      int64
+	alias    string
+	bound    string
+	boundTo  int64
+	answered string // the group that Bind answered, until boundTo
 }
 
 type modelLock struct {
@@ -170,22 +170,35 @@ func (m *model) used(l *modelLock) {
 func (m *model) bind(b reservation.Binding, ttl time.Duration) reservation.Bound {
 	h := m.host(b.Host)
 	if h.bound == "" || h.boundTo <= m.now {
-		h.bound = b.Group
+		h.bound, h.boundTo = b.Group, m.now+ttl.Milliseconds()
+		h.answered = m.group(b.Host)
 	}
-	held := h.moved > m.now+reservation.MinLease.Milliseconds()
-	if !held {
-		h.boundTo = max(h.boundTo, m.now+ttl.Milliseconds())
+	others := m.others(b.Host)
+	if h.alias == "" {
+		others = max(others, m.others(h.bound))
 	}
 	group := m.group(b.Host)
+	held := others > m.now+reservation.MinLease.Milliseconds()
+	if !held {
+		h.boundTo, h.answered = max(h.boundTo, m.now+ttl.Milliseconds()), group
+	}
 	m.raise(group, m.next[b.Host])
 	for _, l := range m.covering(b.Host) {
 		l.covers = append(l.covers, group)
 	}
 	left := h.boundTo - m.now
 	if held {
-		left = m.now - h.moved
+		left = m.now - others
 	}
 	return reservation.Bound{Group: group, Left: time.Duration(left) * time.Millisecond}
+}
+
+// others returns until when others may go by an answer of Bind that is not the group in force of a name.
+func (m *model) others(name string) int64 {
+	if h := m.host(name); h.boundTo > m.now && h.answered != m.group(name) {
+		return h.boundTo
+	}
+	return 0
 }
 
 func (m *model) setAlias(alias string, hosts []string) {
@@ -205,10 +218,6 @@ func (m *model) setAlias(alias string, hosts []string) {
 			l.covers = append(l.covers, name)
 		}
 	}
-	was := map[string]string{}
-	for _, host := range names[1:] {
-		was[host] = m.host(host).alias
-	}
 	for _, host := range m.aliases[alias] {
 		m.host(host).alias = ""
 	}
@@ -223,11 +232,6 @@ func (m *model) setAlias(alias string, hosts []string) {
 		}
 		m.host(host).alias = alias
 		m.aliases[alias] = append(m.aliases[alias], host)
-	}
-	for name, former := range was {
-		if h := m.host(name); h.alias != former {
-			h.moved = max(h.moved, h.boundTo)
-		}
 	}
 }
 

@@ -47,6 +47,7 @@ func Run(t *testing.T, open func(t *testing.T) Bench) {
 		"bindings":                      testBindings,
 		"bindings while busy":           testBindWhileBusy,
 		"bindings and aliases":          testBindAndAlias,
+		"addresses and aliases":         testBindAndAddress,
 		"busy hosts are not in the way": testBusyInFront,
 		"a busy alias is not either":    testBusyAliasInFront,
 		"first in first out":            testFIFO,

@@ -332,9 +332,13 @@ func (e *Engine) bindAnswered(answer *Bind, began time.Duration) {
 		place = e.placeIn(host, answer.Group, b.addr)
 	}
 	if !h.Resolving() {
-		if id, in := h.GroupID(); in && id != place.GroupID(h.Name()) {
+		switch id, in := h.GroupID(); {
+		case !in:
+		case id != place.GroupID(h.Name()):
 			b.at = 0 // it was bound to another group meanwhile: it leaves at its next turn
 			e.leaveUnleased(host)
+		case place.Group != "" && !h.IsAt(place): // its address is one of the alias now, or is not any more
+			e.bindAgain(host)
 		}
 		return
 	}
@@ -347,7 +351,7 @@ func (e *Engine) bindAnswered(answer *Bind, began time.Duration) {
 }
 
 // holdBack keeps a host in its group, with nothing sent to it, and asks for its binding a while later:
-// its alias has changed, and until then other daemons may go by what they were answered before.
+// an alias has changed, and until then other daemons may go by what they were answered before.
 func (e *Engine) holdBack(host uint32, b *binding, wait time.Duration) {
 	b.pending, b.held = true, true
 	e.slots.Host(host).Pin()

@@ -27,7 +27,7 @@ type Explanation struct {
 	Lease      string             // the lease host of its group if the daemon wants and lacks the lease; ""
 	Bound      netip.Addr         // where the reservation has it while it waits to move to another address; or invalid
 	AwaitsEnd  bool               // it waits until its binding ends; see Engine.awaitsEnd
-	HeldBack   time.Time          // until then nothing is sent to it, as its alias has changed; see Engine.holdBack
+	HeldBack   time.Time          // until then nothing is sent to it, as an alias has changed; see Engine.holdBack
 	Rule       string             // the name of the rule for it, or for its address, of [[rules]]; ""
 	Limits     configs.HostLimits // by the rules
 	Unasked    explain.Reason     // why the doc index is not asked for documents of it

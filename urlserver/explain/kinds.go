@@ -159,7 +159,7 @@ var words = [kinds]string{
 	BindingAwaited: "this daemon and the binding of its name in the reservation disagree on whether " +
 		"its address is on a shared network, since rules have changed or another daemon finds " +
 		"another address; it waits until its binding ends",
-	AliasChanged: "its alias in the reservation has changed, and other daemons may have to leave its " +
+	AliasChanged: "its alias or that of its address has changed, and other daemons may have to leave its " +
 		"former group; until {until} nobody asks it in its new one",
 
 	Regrouping: "goes to another group, since the rules or its address have changed, " +

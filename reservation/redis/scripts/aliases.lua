@@ -27,8 +27,6 @@ local function set_alias(alias, hosts)
     longest = math.max(longest, next_of(name))
     for _, id in ipairs(covering(name)) do ids[id] = true end
   end
-  local was = {}
-  for i = 2, #names do was[names[i]] = call('HGET', ALIAS, names[i]) end
   for _, host in ipairs(call('SMEMBERS', ALIASED .. alias)) do call('HDEL', ALIAS, host) end
   call('DEL', ALIASED .. alias)
   call('SREM', ALIASES, alias)
@@ -41,10 +39,6 @@ local function set_alias(alias, hosts)
     call('HSET', ALIAS, host, alias)
     call('SADD', ALIASED .. alias, host)
     call('SADD', ALIASES, alias)
-  end
-  for host, former in pairs(was) do
-    local ends = call('ZSCORE', BOUND, host)
-    if ends and call('HGET', ALIAS, host) ~= former then call('ZADD', MOVED, ends, host) end
   end
   for _, name in ipairs(names) do
     raise(name, longest)

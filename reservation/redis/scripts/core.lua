@@ -11,7 +11,7 @@
 --   chg_by{chg}:<name>    set of the busy groups whose reservations cover the name, without the group of that name
 --   chg_alias{chg}        hash host -> alias;  chg_aliased{chg}:<alias> set of its hosts;  chg_aliases{chg} set of all
 --   chg_bound{chg}        zset of bound hosts, score = end of the binding
---   chg_moved{chg}        zset of bound hosts whose alias has changed, score = until when answers from before that hold
+--   chg_answered{chg}     hash bound host -> the group that bind answered, if that is not the one it is bound to
 -- and for daemons that report the documents they hold (script hold):
 --   chg_held{chg}:<holder>  hash host -> documents of DEFAULT that the holder has; they are part of the host's count
 --   chg_holders{chg}        zset of holders, score = until when their report counts
@@ -25,7 +25,7 @@ local P = ARGV[1]
 local WAIT, READY, BUSY, TOKEN = KEYS[1], P .. 'chg_ready{chg}', P .. 'chg_busy{chg}', P .. 'chg_token{chg}'
 local EXEC, TOTAL, KNOWN, COUNT = P .. 'chg_exec{chg}', P .. 'chg_total{chg}', P .. 'chg_known{chg}', P .. 'chg_count{chg}'
 local HOME, LOCK, ALIAS, BOUND = P .. 'chg_home{chg}', P .. 'chg_lock{chg}', P .. 'chg_alias{chg}', P .. 'chg_bound{chg}'
-local MOVED = P .. 'chg_moved{chg}'
+local ANSWERED = P .. 'chg_answered{chg}'
 local GROUP, DUE, COVERS, BY = P .. 'CHG{chg}:', P .. 'chg_due{chg}:', P .. 'chg_covers{chg}:', P .. 'chg_by{chg}:'
 local HOST, ALIASED, ALIASES = P .. 'chg_host{chg}:', P .. 'chg_aliased{chg}:', P .. 'chg_aliases{chg}'
 local HELD, HOLDERS = P .. 'chg_held{chg}:', P .. 'chg_holders{chg}'

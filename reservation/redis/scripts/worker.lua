@@ -16,7 +16,7 @@ if #lost == 2 * batch then more = 1 end
 local ended = call('ZRANGEBYSCORE', BOUND, '-inf', now, 'LIMIT', 0, batch)
 for _, host in ipairs(ended) do
   call('ZREM', BOUND, host)
-  call('ZREM', MOVED, host)
+  call('HDEL', ANSWERED, host)
   call('DEL', HOST .. host)
   guarded(host, rehome, host)
 end
