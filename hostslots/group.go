@@ -35,6 +35,9 @@ func (g Group) HasSites() bool { return g.record().kind == ofAddress && g.record
 // AnyHost returns the number of one host of the group; 0: it has none.
 func (g Group) AnyHost() (hostID uint32) { return g.record().members.head }
 
+// FirstInLine returns the number of the first host of a site group that is in line at the group; 0: none is.
+func (g Group) FirstInLine() (hostID uint32) { return g.record().line.head }
+
 // Docs returns the number of documents held for the group's hosts.
 func (g Group) Docs() int { return int(g.record().docs) }
 

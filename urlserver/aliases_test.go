@@ -109,3 +109,40 @@ func TestAddressLeavesAnAlias(t *testing.T) {
 		t.Errorf("%d documents were sent; want %d", len(w.sent), 4*docs)
 	}
 }
+
+// TestAddressJoinsAnAlias: daemons ask a host of an alias, and another host at the same address. The address joins
+// the alias, and the daemons may lose their leases then. Both hosts are asked on.
+func TestAddressJoinsAnAlias(t *testing.T) {
+	for nodes := 1; nodes <= 2; nodes++ {
+		for hosts := 1; hosts <= 2; hosts++ { // a.example is in the alias
+			for _, freezes := range []bool{false, true} {
+				t.Run(fmt.Sprint(nodes, " daemons, ", hosts, " hosts, freezing ", freezes), func(t *testing.T) {
+					testAddressJoins(t, nodes, hosts, freezes)
+				})
+			}
+		}
+	}
+}
+
+func testAddressJoins(t *testing.T, nodes, hosts int, freezes bool) {
+	const docs = 1000
+	w := newAliasWorld(t, nodes)
+	w.set("one", "a.example", "c.example")
+	for n, nd := range w.nodes {
+		ids, urls := docsOf(n*docs, docs, hosts)
+		w.give(nd, ids, urls)
+	}
+	w.run(5 * worldLease)
+	w.set("one", "a.example", "c.example", aliasAddr)
+	for _, nd := range w.nodes {
+		if freezes {
+			w.freeze(nd)
+		}
+	}
+	w.run(20 * worldLease)
+	for _, host := range []string{"a.example", "b.example"}[:hosts] {
+		if at := w.last[host]; at < w.now-2*worldLease {
+			t.Errorf("%s was last asked at %v; it is %v", host, at, w.now)
+		}
+	}
+}

@@ -440,6 +440,9 @@ func (e *Engine) acquireAnswered(c *LeaseRequest, began time.Duration) {
 		if c.Unknown { // so that it is reported again
 			e.leases.reporter.forget(c.group)
 		}
+		if host := e.slots.Group(c.group).FirstInLine(); host != 0 {
+			e.askAgain(host) // the address may be in the alias whose lease this daemon has
+		}
 		if e.isNamedAnew(c) {
 			e.slots.Group(c.group).LeaseAgain()
 			return
@@ -480,10 +483,17 @@ func (e *Engine) isNamedAnew(c *LeaseRequest) bool {
 	case b.held && b.at == 0: // see holdBack
 		e.bindAgain(host)
 		return g.AnyHost() != host && g.AnyHost() != 0
-	case e.now >= b.at+e.opt.Lease:
-		e.propose(host, b)
+	default:
+		e.askAgain(host)
 	}
 	return false
+}
+
+// askAgain asks the reservation for the group of a host, if the last answer is a lease old.
+func (e *Engine) askAgain(host uint32) {
+	if b := e.binding(host); e.now >= b.at+e.opt.Lease {
+		e.propose(host, b)
+	}
 }
 
 // takeOut takes the host that a request names out of the group of the request. It returns whether another
