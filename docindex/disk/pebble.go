@@ -123,8 +123,12 @@ func (l *logger) Errorf(format string, args ...any) {
 	l.log.Warn().Msg("docindex on disk: " + fmt.Sprintf(format, args...))
 }
 
-// Fatalf calls fatal, which does not return. Pebble's code after the call relies on that.
-func (l *logger) Fatalf(format string, args ...any) { l.fatal(fmt.Errorf(format, args...)) }
+// Fatalf calls fatal, which does not return. Pebble's code after the call relies on that. Fatalf leaves out where
+// in the code an error arose, which Pebble appends in lines with numbers.
+func (l *logger) Fatalf(format string, args ...any) {
+	text, _, _ := strings.Cut(fmt.Sprintf(format, args...), "\n(1) ")
+	l.fatal(errors.New(text))
+}
 
 // background logs the failure of a flush or compaction, at most one in logAfter. Pebble tries it again.
 func (l *logger) background(err error) {

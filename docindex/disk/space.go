@@ -2,6 +2,7 @@ package disk
 
 import (
 	"fmt"
+	"path/filepath"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -53,13 +54,20 @@ func newSpace(path string, closing <-chan struct{}) (*space, error) {
 // reserve is how many bytes have to stay free.
 func (s *space) reserve() uint64 { return reserveTables * uint64(s.table) }
 
-// check returns an error if there is no room for writes. The caller holds the store's lock.
+// lockName is the name of a file that is in the index's folder as long as the index is open.
+const lockName = "LOCK"
+
+// check returns an error if there is no room for writes, or if the folder is no longer where it was: what is
+// written then would not be found by the next Open. The caller holds the store's lock.
 func (s *space) check() error {
 	if time.Since(s.asked) < askAfter && s.written < s.table/2 && !s.asked.IsZero() {
 		return s.full
 	}
 	s.asked, s.written, s.full = time.Now(), 0, nil
-	if free, err := s.free(); err != nil {
+	if _, err := s.FS.Stat(filepath.Join(s.path, lockName)); err != nil {
+		s.full = fmt.Errorf("the index is no longer in %s, as when its folder was moved or a disk mounted over it: "+
+			"%w; put the folder back, or start again", s.path, err)
+	} else if free, err := s.free(); err != nil {
 		s.full = fmt.Errorf("the disk of %s does not tell what is free: %w", s.path, err)
 	} else if free < s.reserve() {
 		s.full = fmt.Errorf(

@@ -1,0 +1,72 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"urlserver/docindex"
+)
+
+// TestFolderMoved: while the folder is somewhere else, nothing is put, also where a new folder is in its place. All
+// goes on when it is back.
+func TestFolderMoved(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "db")
+	s, err := Open(Config{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	put := func() error {
+		s.base.Mu.Lock()
+		s.db.space.asked = time.Time{} // or the store looks only after a while
+		s.base.Mu.Unlock()
+		var p docindex.Puts
+		if err := p.Add(docindex.Put{URL: fmt.Append(nil, "http://a.test/", n)}); err != nil {
+			t.Fatal(err)
+		}
+		res, err := s.Put(t.Context(), &p)
+		n += res.New
+		return err
+	}
+	if err := put(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path, path+"2"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := put(); err == nil || !strings.Contains(err.Error(), "no longer in "+path) {
+			t.Errorf("put when the folder was moved: %v; want an error that says so", err)
+		}
+		if err := os.MkdirAll(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Remove(path), os.Rename(path+"2", path), put(), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = Open(Config{Path: path}); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if got := s.base.Sched.Total().URLs; n != 2 || got[0] != 2 {
+		t.Errorf("%d documents were put, %d are there; want 2", n, got)
+	}
+}
+
+// TestFatalIsOneLine: an error that ends the daemon comes without what Pebble knows of its code.
+func TestFatalIsOneLine(t *testing.T) {
+	var got error
+	l := logger{log: zerolog.Nop(), fatal: func(err error) { got = err }}
+	l.Fatalf("flush: %s", "no such file\n(1) attached stack trace\n  -- stack trace:\n  | main\nWraps: (2) open")
+	if got == nil || got.Error() != "flush: no such file" {
+		t.Errorf("fatal with %q; want one line", got)
+	}
+}
