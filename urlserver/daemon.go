@@ -138,7 +138,7 @@ func New(cfg configs.Config, parts Parts) *Daemon {
 		Notes:       parts.Store != nil,
 		Backoffs:    restoredBackoffs(parts),
 		Pauses:      restoredPauses(parts, d.start),
-		Shared:      parts.Store != nil && cfg.Frontier.Listen != "",
+		Shared:      parts.Store != nil && (cfg.Frontier.Listen != "" || cfg.DocIndex.Kind == configs.KindRedis),
 		Lease:       parts.Reserver.lease(),
 		ClientsLack: clientsLack,
 		Counted:     parts.Reserver.counts(),

@@ -18,11 +18,20 @@ func (r *rig) until(what string, is func(docindex.StoreStats) bool) {
 	}
 }
 
-// TestSharedStore: with the URL Frontier service on and without a spider, all documents are left to
-// clients, also those that a spider leaves behind.
+// TestSharedStore: with the URL Frontier service on, or an index in Redis, which other daemons have, too, and
+// without a spider, all documents are left to others, also those that a spider leaves behind.
 func TestSharedStore(t *testing.T) {
+	for name, share := range map[string]func(c *configs.Config){
+		"frontier": func(c *configs.Config) { c.Frontier.Listen = "127.0.0.1:0" }, // nobody listens here
+		"Redis":    func(c *configs.Config) { c.DocIndex.Kind = configs.KindRedis },
+	} {
+		t.Run(name, func(t *testing.T) { sharedStore(t, share) })
+	}
+}
+
+func sharedStore(t *testing.T, share func(c *configs.Config)) {
 	r := newRig(t, func(c *configs.Config) {
-		c.Frontier.Listen = "127.0.0.1:0" // nobody listens here; the daemon is told only
+		share(c)
 		c.ReqHostPerSec = 0.01
 	})
 	r.put("http://127.0.0.1/a", "http://127.0.0.1/b", "http://127.0.0.2/c")
