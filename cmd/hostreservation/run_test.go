@@ -91,7 +91,7 @@ func TestServeAndSeeds(t *testing.T) {
 	log := start(t, "--store", "memory", "--metrics", "127.0.0.1:0", "--token", "secret")
 	at := log.address(t, "serving")
 	file := filepath.Join(t.TempDir(), "seeds.txt")
-	list := "# seeds\n\nhttp://A.test/x\nhttps://b.test:8443/\nhttp://a.test/y\n"
+	list := "\ufeff# seeds\n\nhttp://A.test/x\nhttps://b.test:8443/\nhttp://a.test/y\n"
 	if err := os.WriteFile(file, []byte(list), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -102,9 +102,9 @@ func TestServeAndSeeds(t *testing.T) {
 	}
 	out.Reset()
 	err := cli.Run(t.Context(), stores(), []string{"seeds", "--at", at, "--token", "secret", "-"},
-		strings.NewReader("ftp://c.test/\nhttp://c.test/\nnothing\n"), &out, &errs)
-	if cli.ExitStatus(err) != 1 || out.String() != "1 hosts added, 0 known, 2 lines invalid\n" ||
-		!strings.Contains(errs.String(), "line 3") {
+		strings.NewReader("ftp://c.test/\n"+strings.Repeat("x", 1<<20)+"\nhttp://c.test/\nnothing"), &out, &errs)
+	if cli.ExitStatus(err) != 1 || out.String() != "1 hosts added, 0 known, 3 lines invalid\n" ||
+		!strings.Contains(errs.String(), "line 4") {
 		t.Errorf("bad seeds: %v, %q, %q", err, &out, &errs)
 	}
 	if err := cli.Run(t.Context(), stores(), []string{"seeds", "--at", at, file}, nil, &out,

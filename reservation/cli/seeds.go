@@ -63,26 +63,28 @@ type seeds struct {
 
 func addSeeds(ctx context.Context, store reservation.Store, in io.Reader, out, errs io.Writer) error {
 	s := seeds{store: store, errs: errs}
-	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, 4*weburl.MaxLen)
-	for number := 1; lines.Scan(); number++ {
-		line := bytes.TrimSpace(lines.Bytes())
-		if len(line) == 0 || line[0] == '#' {
-			continue
+	lines := bufio.NewReaderSize(in, 4*weburl.MaxLen)
+	for number := 1; ; number++ {
+		line, long, err := lines.ReadLine()
+		for more := long; more && err == nil; {
+			_, more, err = lines.ReadLine()
 		}
-		u, err := weburl.Parse(line)
+		if number == 1 {
+			line = bytes.TrimPrefix(line, []byte("\ufeff")) // some editors write it
+		}
+		if long {
+			s.tell(fmt.Errorf("line %d: longer than %d bytes", number, lines.Size()))
+		} else if failed := s.add(ctx, number, bytes.TrimSpace(line)); failed != nil {
+			return failed
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
 		if err != nil {
-			s.tell(fmt.Errorf("line %d: %w", number, err))
-			continue
-		}
-		s.batch = append(s.batch, reservation.Call{Verb: reservation.AddHost, Host: string(u.Host())})
-		if len(s.batch) == seedBatch {
-			if err := s.flush(ctx); err != nil {
-				return err
-			}
+			return errors.Join(err, s.flush(ctx))
 		}
 	}
-	if err := errors.Join(lines.Err(), s.flush(ctx)); err != nil {
+	if err := s.flush(ctx); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "%d hosts added, %d known, %d lines invalid\n", s.added, s.known, s.invalid)
@@ -90,6 +92,23 @@ func addSeeds(ctx context.Context, store reservation.Store, in io.Reader, out, e
 		return fmt.Errorf("%d lines are no URLs with a usable host", s.invalid)
 	}
 	return nil
+}
+
+// add adds the host of a line, with those of other lines.
+func (s *seeds) add(ctx context.Context, number int, line []byte) error {
+	if len(line) == 0 || line[0] == '#' {
+		return nil
+	}
+	u, err := weburl.Parse(line)
+	if err != nil {
+		s.tell(fmt.Errorf("line %d: %w", number, err))
+		return nil
+	}
+	s.batch = append(s.batch, reservation.Call{Verb: reservation.AddHost, Host: string(u.Host())})
+	if len(s.batch) < seedBatch {
+		return nil
+	}
+	return s.flush(ctx)
 }
 
 // tell counts a bad line, and reports the first ones.
