@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -114,7 +115,11 @@ func (s *sender) file(ctx context.Context, name string, in io.Reader) error {
 		defer f.Close()
 		in = f
 	}
-	requests := json.NewDecoder(in)
+	text := bufio.NewReader(in)
+	if start, _ := text.Peek(len(byteOrderMark)); string(start) == byteOrderMark {
+		text.Discard(len(byteOrderMark)) // never fails: they are in the buffer
+	}
+	requests := json.NewDecoder(text)
 	for n := 1; ; n++ {
 		var raw json.RawMessage
 		if err := requests.Decode(&raw); errors.Is(err, io.EOF) {

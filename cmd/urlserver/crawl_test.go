@@ -123,6 +123,8 @@ func TestCrawlRefusals(t *testing.T) {
 	command(t, "http://127.0.0.1/", "crawl", "submit", "--at", d.at, "-").want(t, 1, "",
 		"request 1 is not JSON: invalid character 'h' looking for beginning of value; urlserver schema "+
 			"prints what requests look like; urlserver put takes plain URLs")
+	command(t, "\ufeff"+crawlOf("mark", "http://127.0.0.1/mark", ""), "crawl", "submit", "--at", d.at, "-").
+		want(t, 0, `"status":"new"`, "") // a byte order mark is passed over
 	command(t, "", "crawl").want(t, 2, "", "no command")
 	command(t, "", "crawl", "stop").want(t, 2, "", "usage: urlserver crawl stop ID|FILE")
 	resp, err := http.Post(d.at+"/api/actions", "application/json",
