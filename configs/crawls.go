@@ -57,11 +57,6 @@ func readCrawl(table map[string]any) (c Crawl, err error) {
 		return c, fmt.Errorf("id is wanted, the ID of the crawl: a string of 1 to %d bytes without U+0000", maxCrawlID)
 	}
 	delete(values, "id")
-	if until, ok := values["until"]; ok {
-		if _, isTime := until.(time.Time); !isTime {
-			return c, &scope.Fault{Member: "until", Index: -1, Why: "is no date and time as in 2030-01-02T03:04:05Z"}
-		}
-	}
 	text, err := json.Marshal(values)
 	if err != nil { // nan, inf, or a year beyond 9999
 		return c, errors.New("it has a value that no scope can have")

@@ -14,6 +14,7 @@ until = 2030-01-01T01:00:00+01:00
 
 [[Crawls]]
 ID = "all \" of them"
+until = "2030-01-01T00:00:00Z"
 [[rules]]
 hosts = ["a.example"]
 block = true
@@ -23,7 +24,7 @@ block = true
 		t.Fatal(err)
 	}
 	const want = `[{id = "books", domains = ["example.org"], max_depth = 0, until = 2030-01-01T00:00:00Z}, ` +
-		`{id = "all \" of them"}]`
+		`{id = "all \" of them", until = 2030-01-01T00:00:00Z}]`
 	if got := crawls().text(c.Crawls); got != want || len(c.Rules) != 1 {
 		t.Errorf("got %s; want %s", got, want)
 	}
@@ -64,7 +65,7 @@ until = 0001-01-01T00:00:00Z
 		"x.toml:3: crawls: deny[1]: error parsing regexp: missing closing )", "x.toml:5: crawls: id is wanted",
 		"x.toml:9: crawls.depth: no such key",
 		"x.toml:12: crawls: max_depth: a JSON string is of the wrong type",
-		"x.toml:15: crawls: until: is no date and time",
+		"x.toml:15: crawls: until: \"tomorrow\" is no date and time",
 		"x.toml:16: crawls: id is wanted", "x.toml:20: crawls: until: the first second of year 1",
 	} {
 		if !strings.Contains(err.Error(), want) {
