@@ -23,7 +23,7 @@ func (s *Server) pause(paused bool) handler {
 
 // block is the body of /api/hosts/{host}/block.
 type block struct {
-	Until *time.Time `json:"until"`
+	Until string `json:"until"` // RFC 3339
 }
 
 // blocked is its answer.
@@ -41,21 +41,22 @@ func (s *Server) serveBlock(w http.ResponseWriter, r *http.Request) error {
 	if err := readJSON(w, r, &b); err != nil {
 		return err
 	}
-	if b.Until == nil {
+	var until time.Time
+	if until.UnmarshalText([]byte(b.Until)) != nil {
 		return badRequestf(
 			`body: "until" is wanted, as in {"until": "2030-01-02T03:04:05Z"}; a time in the past unblocks`)
 	}
-	if longest := time.Now().Add(urlserver.MaxBlock).UTC(); b.Until.After(longest) {
-		b.Until = &longest
+	if longest := time.Now().Add(urlserver.MaxBlock).UTC(); until.After(longest) {
+		until = longest
 	}
-	if err := s.daemon.Block(r.Context(), name, *b.Until); err != nil {
+	if err := s.daemon.Block(r.Context(), name, until); err != nil {
 		return err
 	}
-	s.log.Info().Str("host", name).Time("until", *b.Until).Str("by",
+	s.log.Info().Str("host", name).Time("until", until).Str("by",
 		r.RemoteAddr).Msg("operator blocks or unblocks a host")
 	done := blocked{Host: name}
-	if b.Until.After(time.Now()) {
-		done.BlockedUntil = b.Until
+	if until.After(time.Now()) {
+		done.BlockedUntil = &until
 	}
 	writeJSON(w, http.StatusOK, done)
 	return nil
