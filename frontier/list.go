@@ -52,21 +52,17 @@ func (f filter) takes(url []byte) bool {
 	return strings.Contains(text, f.text)
 }
 
-// listedURLs says which URLs a list has.
-type listedURLs struct {
-	crawl, key string
-	filter
-}
-
 // ListURLs streams a page of a queue, or of a crawl if there is no key.
 func (s *Server) ListURLs(in *pb.ListUrlParams, stream grpc.ServerStreamingServer[pb.URLItem]) error {
 	scope, f := scopeOf(in.CrawlID, in.Key), newFilter(in.GetFilter(), in.GetIgnoreCase())
-	_, err := s.urls.send(stream.Context(), &page[listedURLs, *docindex.Document]{
-		of: listedURLs{string(scope.Crawl), in.Key, f}, start: uint64(in.Start), size: in.Size,
-		list: func(ctx context.Context, row func(*docindex.Document) bool) error {
-			return s.store.List(ctx, scope, func(d *docindex.Document) bool { return !f.takes(d.URL) || row(d) })
+	_, err := s.lists.send(stream.Context(), &page{
+		of: listed{crawl: string(scope.Crawl), key: in.Key, filter: f}, start: uint64(in.Start), size: in.Size,
+		list: func(ctx context.Context, visit func(row) bool) error {
+			return s.store.List(ctx, scope, func(d *docindex.Document) bool {
+				return !f.takes(d.URL) || visit(row{doc: d})
+			})
 		},
-		send: func(d *docindex.Document) error { return stream.SendMsg(known(d)) },
+		send: func(r row) error { return stream.SendMsg(known(r.doc)) },
 	})
 	return asStatus(err)
 }

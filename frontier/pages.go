@@ -15,42 +15,56 @@ import (
 // before that one. So a list stays open after a page, for the client that soon asks for the next one.
 const (
 	pageSize = 100 // the meaning of size 0
-	maxOpen  = 16  // lists of one kind that are open between two pages
+	maxOpen  = 16  // lists that are open between two pages
 	openLife = 10 * time.Second
 )
 
-// page is a page of a list of T. K says what is listed.
-type page[K comparable, T any] struct {
-	of    K
+// page is a page of a list.
+type page struct {
+	of    listed
 	start uint64
 	size  uint32
-	list  func(ctx context.Context, row func(T) bool) error
+	list  func(ctx context.Context, visit func(row) bool) error
 	total func(ctx context.Context) (uint64, error) // counts the rows; nil: nobody wants to know
-	send  func(T) error
+	send  func(row) error
+}
+
+// listed says what a list has: URLs of a queue, or of a crawl if there is no key, or queues of a crawl.
+type listed struct {
+	crawl, key string
+	filter     // of URLs
+	queues     bool
+	idle       bool // also the queues that are idle
+}
+
+// row is a URL, or the key of a queue.
+type row struct {
+	doc *docindex.Document
+	key string
 }
 
 // openLists are the lists that are open between two pages, the oldest first. The zero value is ready.
-type openLists[K comparable, T any] struct {
+type openLists struct {
 	mu    sync.Mutex // guards all below; held for memory work only
-	lists []*openList[K, T]
+	lists []*openList
 	epoch int // calls of closeAll
 }
 
 // openList is a list up to its next row. One call at a time uses it.
-type openList[K comparable, T any] struct {
-	of     K
+type openList struct {
+	of     listed
 	at     uint64 // the number of the next row
 	total  uint64 // as page.total counted it for the first page
 	epoch  int    // openLists.epoch when the list began
 	kept   time.Time
-	next   func() (T, bool)
+	next   func() (row, bool)
 	stop   func()
 	cancel context.CancelFunc
 	err    error // why the list ended
 }
 
 // send sends the rows of a page, and returns how many rows the whole list has.
-func (o *openLists[K, T]) send(ctx context.Context, p *page[K, T]) (total uint64, err error) {
+func (o *openLists) send(ctx context.Context, p *page) (total uint64, err error) {
 	l := o.take(p)
 	goesOn := l != nil
 	if !goesOn {
@@ -78,18 +92,18 @@ func (o *openLists[K, T]) send(ctx context.Context, p *page[K, T]) (total uint64
 }
 
 // send sends the rows of a page. more: rows may follow it.
-func (l *openList[K, T]) send(p *page[K, T]) (more bool, err error) {
+func (l *openList) send(p *page) (more bool, err error) {
 	size := uint64(p.size)
 	if size == 0 {
 		size = pageSize
 	}
 	for ; l.at < p.start+size; l.at++ {
-		row, ok := l.next()
+		one, ok := l.next()
 		if !ok {
 			return false, l.err
 		}
 		if l.at >= p.start {
-			if err := p.send(row); err != nil {
+			if err := p.send(one); err != nil {
 				return false, err
 			}
 		}
@@ -98,24 +112,24 @@ func (l *openList[K, T]) send(p *page[K, T]) (more bool, err error) {
 }
 
 // begin opens a list at its first row.
-func (o *openLists[K, T]) begin(p *page[K, T]) *openList[K, T] {
+func (o *openLists) begin(p *page) *openList {
 	o.mu.Lock()
-	l := &openList[K, T]{of: p.of, epoch: o.epoch}
+	l := &openList{of: p.of, epoch: o.epoch}
 	o.mu.Unlock()
 	ctx, cancel := context.WithCancel(context.Background())
 	list := p.list
-	l.next, l.stop = iter.Pull(func(row func(T) bool) { l.err = list(ctx, row) })
+	l.next, l.stop = iter.Pull(func(visit func(row) bool) { l.err = list(ctx, visit) })
 	l.cancel = cancel
 	return l
 }
 
-func (l *openList[K, T]) close() {
+func (l *openList) close() {
 	l.cancel()
 	l.stop()
 }
 
 // take returns the open list whose next row is the first one of a page, or nil.
-func (o *openLists[K, T]) take(p *page[K, T]) *openList[K, T] {
+func (o *openLists) take(p *page) *openList {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.expireLocked(maxOpen)
@@ -129,7 +143,7 @@ func (o *openLists[K, T]) take(p *page[K, T]) *openList[K, T] {
 }
 
 // keep keeps a list open for its next page.
-func (o *openLists[K, T]) keep(l *openList[K, T]) {
+func (o *openLists) keep(l *openList) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if l.epoch != o.epoch {
@@ -142,7 +156,7 @@ func (o *openLists[K, T]) keep(l *openList[K, T]) {
 }
 
 // expireLocked closes the lists that are too old, and the oldest of more than most.
-func (o *openLists[K, T]) expireLocked(most int) {
+func (o *openLists) expireLocked(most int) {
 	for len(o.lists) > most || len(o.lists) > 0 && time.Since(o.lists[0].kept) > openLife {
 		o.lists[0].close()
 		o.lists = slices.Delete(o.lists, 0, 1)
@@ -150,7 +164,7 @@ func (o *openLists[K, T]) expireLocked(most int) {
 }
 
 // closeAll closes all lists: they may show what a call has changed.
-func (o *openLists[K, T]) closeAll() {
+func (o *openLists) closeAll() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.epoch++

@@ -34,7 +34,7 @@ func scopeOf(crawl, key string) docindex.Scope {
 
 // DeleteCrawl deletes a crawl and its documents.
 func (s *Server) DeleteCrawl(ctx context.Context, in *pb.DeleteCrawlMessage) (*pb.Long, error) {
-	defer s.listAnew()
+	defer s.lists.closeAll()
 	n, err := s.store.Delete(ctx, scopeOf(in.Value, ""))
 	return &pb.Long{Value: uint64(n)}, asStatus(err)
 }
@@ -45,42 +45,30 @@ func (s *Server) DeleteQueue(ctx context.Context, in *pb.QueueWithinCrawlParams)
 	if in.Key == "" {
 		return &pb.Long{}, nil
 	}
-	defer s.listAnew()
+	defer s.lists.closeAll()
 	n, err := s.store.Delete(ctx, scopeOf(in.CrawlID, in.Key))
 	return &pb.Long{Value: uint64(n)}, asStatus(err)
 }
 
-// listedQueues says which queues a list has.
-type listedQueues struct {
-	crawl string
-	all   bool // also those that are idle
-}
-
 // ListQueues lists keys in a stable order. Total is that of the moment when the list began.
 func (s *Server) ListQueues(ctx context.Context, in *pb.Pagination) (*pb.QueueList, error) {
-	of := listedQueues{crawlID(in.CrawlID), in.IncludeInactive}
+	of := listed{crawl: crawlID(in.CrawlID), queues: true, idle: in.IncludeInactive}
 	out := &pb.QueueList{Start: in.Start, CrawlID: shownCrawl(of.crawl)}
-	list := func(ctx context.Context, row func(string) bool) error {
+	list := func(ctx context.Context, visit func(row) bool) error {
 		return s.store.Queues(ctx, []byte(of.crawl), func(key []byte, idle bool) bool {
-			return idle && !of.all || row(string(key))
+			return idle && !of.idle || visit(row{key: string(key)})
 		})
 	}
-	total, err := s.queues.send(ctx, &page[listedQueues, string]{
+	total, err := s.lists.send(ctx, &page{
 		of: of, start: uint64(in.Start), size: in.Size, list: list,
 		total: func(ctx context.Context) (n uint64, err error) {
-			err = list(ctx, func(string) bool { n++; return true })
+			err = list(ctx, func(row) bool { n++; return true })
 			return n, err
 		},
-		send: func(key string) error { out.Values = append(out.Values, key); return nil },
+		send: func(r row) error { out.Values = append(out.Values, r.key); return nil },
 	})
 	out.Total, out.Size = total, uint32(len(out.Values))
 	return out, asStatus(err)
-}
-
-// listAnew closes the lists that are open between two pages.
-func (s *Server) listAnew() {
-	s.urls.closeAll()
-	s.queues.closeAll()
 }
 
 // GetStats counts a queue, or a crawl if there is no key.
@@ -104,7 +92,7 @@ func (s *Server) set(ctx context.Context, which docindex.SettingKind, scope doci
 	if err := settable(scope); err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	defer s.listAnew()
+	defer s.lists.closeAll()
 	err := s.store.Set(ctx, docindex.Setting{Kind: which, Scope: scope, Value: value})
 	return &pb.Empty{}, asStatus(err)
 }
@@ -194,7 +182,7 @@ func (s *Server) PurgeURLs(ctx context.Context, in *pb.PurgeUrlParams) (*pb.Long
 	if in.Days == 0 {
 		before = before.Add(time.Second)
 	}
-	defer s.listAnew()
+	defer s.lists.closeAll()
 	n, err := s.store.Purge(ctx, scopeOf(in.CrawlID, in.Key), before)
 	return &pb.Long{Value: uint64(n)}, asStatus(err)
 }

@@ -53,8 +53,7 @@ type Server struct {
 	stopping atomic.Bool
 	counters counters
 	failures failures
-	urls     openLists[listedURLs, *docindex.Document]
-	queues   openLists[listedQueues, string]
+	lists    openLists
 	certs    *netguard.ServerTLS // nil: no TLS
 	grpc     *grpc.Server
 	health   *health.Server
@@ -126,5 +125,5 @@ func (s *Server) stop() {
 	timer := time.AfterFunc(stopWait, s.grpc.Stop)
 	defer timer.Stop()
 	s.grpc.GracefulStop()
-	s.listAnew()
+	s.lists.closeAll()
 }
