@@ -1,13 +1,12 @@
 package redis
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"urlserver/docindex"
+	"urlserver/docindex/internal/embedded"
 )
 
 // The largest values of settings.
@@ -155,18 +154,13 @@ func (s *Store) settingsOf(ctx context.Context, shard int, what string,
 			break
 		}
 	}
-	slices.SortFunc(all, compareSettings)
-	all = slices.CompactFunc(all, func(a, b docindex.Setting) bool { return compareSettings(a, b) == 0 })
+	all = embedded.SortSettings(all)
 	for i := range all {
 		if !visit(&all[i]) {
 			return false, nil
 		}
 	}
 	return true, nil
-}
-
-func compareSettings(a, b docindex.Setting) int {
-	return cmp.Or(slices.Compare(a.Crawl, b.Crawl), slices.Compare(a.Key, b.Key), cmp.Compare(a.Kind, b.Kind))
 }
 
 // addSetting appends a setting to all. value is in parts of the setting's unit; "": it is not set.

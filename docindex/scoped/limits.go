@@ -98,7 +98,7 @@ func (b *batch) putKnown(ctx context.Context, p *docindex.Puts, which []int) (ot
 }
 
 // full deals with URLs that found no place: those that are known are stored, which changes no count.
-func (b *batch) full(ctx context.Context, p *docindex.Puts, which []unplaced) error {
+func (b *batch) full(ctx context.Context, p *docindex.Puts, which []*unplaced) error {
 	var known []int
 	for _, u := range which {
 		put, host := p.At(u.i)
@@ -119,7 +119,7 @@ func (b *batch) full(ctx context.Context, p *docindex.Puts, which []unplaced) er
 type reserved struct {
 	takes   []take
 	granted []int // they have places, or need none
-	full    []unplaced
+	full    []*unplaced
 	busy    []int // they may find places when other puts end
 }
 
@@ -169,7 +169,7 @@ func (b *batch) reserve(ctx context.Context, p *docindex.Puts, which []int) (r r
 		}
 	}
 	slices.Sort(r.granted)
-	slices.SortFunc(r.full, func(a, b unplaced) int { return cmp.Compare(a.i, b.i) })
+	slices.SortFunc(r.full, func(a, b *unplaced) int { return cmp.Compare(a.i, b.i) })
 	slices.Sort(r.busy)
 	return r, nil
 }
@@ -188,9 +188,9 @@ func (b *batch) reserveOf(ctx context.Context, t *take, r *reserved) error {
 		case docindex.PlacesBusy:
 			r.busy = append(r.busy, i)
 		case docindex.CrawlFull:
-			r.full = append(r.full, unplaced{i, t.c, scope.Pages})
+			r.full = append(r.full, &unplaced{i, t.c, scope.Pages})
 		case docindex.DomainFull:
-			r.full = append(r.full, unplaced{i, t.c, scope.PagesDomain})
+			r.full = append(r.full, &unplaced{i, t.c, scope.PagesDomain})
 		}
 	}
 	if r.granted = append(r.granted, placed.which...); placed.id != "" {

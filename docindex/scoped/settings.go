@@ -269,7 +269,7 @@ func (s *Store) countIDs(ctx context.Context, list []docindex.CrawlState, text s
 			c.Dropped += of.tally.dropped.Load()
 		}
 	}
-	crawlstats.First(list, len(list), "")
+	copy(list, crawlstats.First(list, len(list), ""))
 }
 
 // unsubmitted returns the crawl IDs that contain text and whose settings are not of crawl control.

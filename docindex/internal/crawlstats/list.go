@@ -43,23 +43,24 @@ func (l *Stats) List(
 // First sorts crawls for operators and returns up to max of them: those with a crawl ID, which somebody
 // looks for, and the first ones of the others.
 func First(some []docindex.CrawlState, max int, id string) []docindex.CrawlState {
-	slices.SortFunc(some, func(a, b docindex.CrawlState) int { return compareStates(&a, &b) })
+	sorted := make([]*docindex.CrawlState, len(some))
 	others := max
 	for i := range some {
-		if some[i].Crawl == id {
+		if sorted[i] = &some[i]; some[i].Crawl == id {
 			others--
 		}
 	}
-	first := some[:0]
-	for _, c := range some {
+	slices.SortFunc(sorted, compareStates) // pointers: all sorts of them share their code
+	first := make([]docindex.CrawlState, 0, min(len(some), max))
+	for _, c := range sorted {
 		if c.Crawl != id {
-			if others--; others < 0 {
-				continue
-			}
+			others--
 		}
-		first = append(first, c)
+		if len(first) < max && (c.Crawl == id || others >= 0) {
+			first = append(first, *c)
+		}
 	}
-	return first[:min(len(first), max)]
+	return first
 }
 
 // states appends the crawls of one portion.

@@ -168,19 +168,19 @@ func (v *Report) countApp(a *app) {
 		*CrawlStats
 		total uint64
 	}
-	all := make([]counted, 0, len(a.crawls))
+	all := make([]*counted, 0, len(a.crawls))
 	for _, b := range a.crawls {
 		total := b.Pending()
 		if gone := v.of(b.inFlight); gone != nil {
 			total -= gone.total
 		}
 		if total > 0 {
-			all = append(all, counted{b, total})
+			all = append(all, &counted{b, total})
 			v.all.Total += total
 		}
 	}
 	v.all.Count = len(all)
-	slices.SortFunc(all, func(x, y counted) int {
+	slices.SortFunc(all, func(x, y *counted) int {
 		if n := cmp.Compare(y.total, x.total); n != 0 {
 			return n
 		}

@@ -55,10 +55,7 @@ func hostSettings(d *queuesched.Scheduler, now int64) (list []docindex.Setting) 
 	d.HostOverrides(func(host string, s queuesched.Settings) {
 		list = addSettings(list, docindex.Setting{Scope: docindex.Scope{Key: []byte(host)}, Host: true}, s, now)
 	})
-	slices.SortFunc(list, func(a, b docindex.Setting) int {
-		return cmp.Or(slices.Compare(a.Key, b.Key), cmp.Compare(a.Kind, b.Kind))
-	})
-	return list
+	return SortSettings(list)
 }
 
 // presetSettings returns the settings of queues that have no URL yet.
@@ -67,10 +64,26 @@ func presetSettings(d *queuesched.Scheduler, now int64) (list []docindex.Setting
 		list = addSettings(list, docindex.Setting{Scope: docindex.Scope{Crawl: []byte(crawlID),
 			Key: []byte(key)}}, s, now)
 	})
-	slices.SortFunc(list, func(a, b docindex.Setting) int {
+	return SortSettings(list)
+}
+
+// SortSettings returns settings in the order in which stores list them. It drops what comes twice.
+func SortSettings(list []docindex.Setting) []docindex.Setting {
+	compare := func(a, b *docindex.Setting) int {
 		return cmp.Or(slices.Compare(a.Crawl, b.Crawl), slices.Compare(a.Key, b.Key), cmp.Compare(a.Kind, b.Kind))
-	})
-	return list
+	}
+	sorted := make([]*docindex.Setting, len(list))
+	for i := range list {
+		sorted[i] = &list[i]
+	}
+	slices.SortFunc(sorted, compare) // pointers: all sorts of them share their code
+	out := make([]docindex.Setting, 0, len(list))
+	for i, one := range sorted {
+		if i == 0 || compare(sorted[i-1], one) != 0 {
+			out = append(out, *one)
+		}
+	}
+	return out
 }
 
 // someSettings appends the settings of some queues from a number on, and returns the number to
