@@ -27,7 +27,7 @@ type waiting struct {
 type line struct {
 	part
 	records []*kgo.Record
-	size    int  // bytes of records
+	size    int  // of records, as sizeOf counts them
 	paused  bool // the partition is not read
 	blocked bool // the first record could not be handled when it was tried last
 	looked  int  // how many of records answerStops has looked at
@@ -75,7 +75,7 @@ func (w *waiting) add(records []*kgo.Record) (to []*line) {
 			w.lines = append(w.lines, &line{part: of, early: early{}})
 		}
 		l := w.lines[i]
-		l.records, l.size = append(l.records, r), l.size+len(r.Value)
+		l.records, l.size = append(l.records, r), l.size+sizeOf(r)
 		if !slices.Contains(to, l) {
 			to = append(to, l)
 		}
@@ -85,6 +85,16 @@ func (w *waiting) add(records []*kgo.Record) (to []*line) {
 		w.pause(l)
 	}
 	return to
+}
+
+// sizeOf returns about how many bytes of memory a record takes: most without a value, such as tombstones,
+// have a key.
+func sizeOf(r *kgo.Record) int {
+	n := 256 + len(r.Key) + len(r.Value)
+	for _, h := range r.Headers {
+		n += 64 + len(h.Key) + len(h.Value)
+	}
+	return n
 }
 
 // pause makes the client read the partition of a line no further while enough of it waits.
@@ -121,7 +131,7 @@ func (w *waiting) goOn(ctx context.Context, l *line) (moved bool) {
 // drop removes the first n records of a line, and the line when it has none left.
 func (w *waiting) drop(l *line, n int) {
 	for _, r := range l.records[:n] {
-		l.size -= len(r.Value)
+		l.size -= sizeOf(r)
 		delete(l.early, r)
 	}
 	l.records, l.looked = l.records[n:], max(l.looked-n, 0)
