@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -45,9 +46,10 @@ type row struct {
 
 // openLists are the lists that are open between two pages, the oldest first. The zero value is ready.
 type openLists struct {
-	mu    sync.Mutex // guards all below; held for memory work only
-	lists []*openList
-	epoch int // calls of closeAll
+	mu      sync.Mutex // guards all below; held for memory work only
+	lists   []*openList
+	epoch   int  // calls of closeAll
+	expires bool // expire will be called
 }
 
 // openList is a list up to its next row. One call at a time uses it.
@@ -85,19 +87,20 @@ func (o *openLists) send(ctx context.Context, p *page) (total uint64, err error)
 	switch {
 	case ctx.Err() != nil:
 		return 0, ctx.Err()
-	case goesOn && l.at == p.start && errors.Is(err, docindex.ErrListAgain):
-		return o.send(ctx, p) // the store has lost the place: a list from the first row finds it
+	case goesOn && errors.Is(err, docindex.ErrListAgain):
+		rest := *p // the store has lost the place: a list from the first row finds it
+		rest.start, rest.size = l.at, uint32(p.end()-l.at)
+		return o.send(ctx, &rest)
 	}
 	return l.total, err
 }
 
+// end returns the number of the first row behind a page.
+func (p *page) end() uint64 { return p.start + uint64(cmp.Or(p.size, pageSize)) }
+
 // send sends the rows of a page. more: rows may follow it.
 func (l *openList) send(p *page) (more bool, err error) {
-	size := uint64(p.size)
-	if size == 0 {
-		size = pageSize
-	}
-	for ; l.at < p.start+size; l.at++ {
+	for end := p.end(); l.at < end; l.at++ {
 		one, ok := l.next()
 		if !ok {
 			return false, l.err
@@ -153,6 +156,20 @@ func (o *openLists) keep(l *openList) {
 	o.expireLocked(maxOpen - 1)
 	l.kept = time.Now()
 	o.lists = append(o.lists, l)
+	if !o.expires {
+		o.expires = true
+		time.AfterFunc(openLife, o.expire)
+	}
+}
+
+// expire closes the lists that are too old, and comes again while others are open.
+func (o *openLists) expire() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.expireLocked(maxOpen)
+	if o.expires = len(o.lists) > 0; o.expires {
+		time.AfterFunc(openLife, o.expire)
+	}
 }
 
 // expireLocked closes the lists that are too old, and the oldest of more than most.

@@ -57,3 +57,23 @@ func TestListEndsWithCall(t *testing.T) {
 		t.Errorf("a canceled page: %v, %d lists are open; want none", err, len(o.lists))
 	}
 }
+
+// Lists that nobody goes on with close by themselves.
+func TestListsCloseUnasked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var o openLists
+		begun := 0
+		for of := range 3 {
+			if _, err := o.send(t.Context(), numbers(fmt.Sprint(of), 0, &begun)); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(openLife / 2)
+		}
+		time.Sleep(2 * openLife)
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if len(o.lists) != 0 {
+			t.Errorf("%d lists are open long after their last page; want none", len(o.lists))
+		}
+	})
+}

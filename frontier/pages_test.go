@@ -163,14 +163,18 @@ func TestPagesAfterPurge(t *testing.T) {
 			}
 			return put
 		})
-		in := pb.ListUrlParams{Key: "big.test", Size: 1000}
-		r.listOf(&in)
+		whole := pb.ListUrlParams{Key: "big.test", Size: 1000}
+		part := pb.ListUrlParams{Key: "big.test", Size: 900} // the next page begins before the place that gets lost
+		r.listOf(&whole)
+		r.listOf(&part)
 		if n, err := c.Purge(t.Context(), docindex.Scope{}, time.Unix(1000, 0)); n != 100 || err != nil {
 			t.Fatalf("purged are %d URLs, %v; want 100", n, err)
 		}
-		in.Start = 1000
-		if got := r.listOf(&in); len(got) != 1000 {
-			t.Errorf("behind the first 1000 of 2400 URLs, the page has %d; want 1000", len(got))
+		for _, in := range []*pb.ListUrlParams{&whole, &part} {
+			in.Start = in.Size
+			if got := r.listOf(in); len(got) != int(in.Size) {
+				t.Errorf("behind the first %d of 2400 URLs, the page has %d; want as many", in.Start, len(got))
+			}
 		}
 	})
 }
