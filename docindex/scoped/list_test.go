@@ -85,6 +85,30 @@ func TestListCountsDropped(t *testing.T) {
 	})
 }
 
+// TestListHasID: a crawl that has settings alone is in the list of who looks for its ID, though many others
+// have the ID in their names.
+func TestListHasID(t *testing.T) {
+	onStores(t, func(t *testing.T, s *scoped.Store) {
+		for i := range 3 {
+			put(t, s, docindex.Put{URL: []byte("http://a.test/"), Crawl: fmt.Append(nil, "news", i),
+				Metadata: docindex.EncodeMetadata(map[string][]string{"appid": {"app"}})})
+		}
+		for _, id := range []string{"all news", "news", "news of old"} {
+			if err := s.StopCrawlID(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for most := range 8 {
+			list, all, err := s.ListCrawls(t.Context(), "news", most)
+			has := slices.ContainsFunc(list, func(c docindex.CrawlState) bool { return c.Crawl == "news" })
+			if err != nil || all != 6 || len(list) != min(most, 6) || has != (most > 0) {
+				t.Errorf("%d of %d crawls, %v: %+v; want %d of 6, and news among them", len(list), all, err, list,
+					min(most, 6))
+			}
+		}
+	})
+}
+
 // countless is a store whose counts fail while failure is set.
 type countless struct {
 	docindex.Store

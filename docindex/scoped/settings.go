@@ -232,7 +232,10 @@ func (s *Store) ListCrawls(
 	all += len(ids)
 	for _, id := range ids {
 		if len(some) >= max {
-			break
+			if id != text || max == 0 {
+				continue
+			}
+			some = some[:max-1] // who looks for an ID gets it
 		}
 		i, err := s.Crawl(ctx, id)
 		if err != nil {
