@@ -1,9 +1,8 @@
 package configs
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
+	"sort"
 	"strconv"
 	"strings"
 )
@@ -61,7 +60,7 @@ func errorOf(mistakes []Mistake) error {
 	if len(mistakes) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(mistakes, func(a, b Mistake) int { return cmp.Compare(a.Line, b.Line) })
+	sort.SliceStable(mistakes, func(i, j int) bool { return mistakes[i].Line < mistakes[j].Line })
 	if len(mistakes) > maxMistakes {
 		return &Error{Mistakes: mistakes[:maxMistakes], More: true}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"sort"
 )
 
 // NoRule stands for no rule where the number of a rule is wanted.
@@ -127,8 +128,9 @@ func (t *networkRules) add(n netip.Prefix, rule int) {
 // common with it. So with the networks in order of their first addresses, the larger ones first,
 // those that contain an address are a stack.
 func (t *networkRules) cut() {
-	slices.SortFunc(t.networks, func(a, b networkRule) int {
-		return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()), cmp.Compare(a.rule, b.rule))
+	sort.Slice(t.networks, func(i, j int) bool {
+		a, b := &t.networks[i], &t.networks[j]
+		return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()), cmp.Compare(a.rule, b.rule)) < 0
 	})
 	var open []networkRule // the networks that contain the next address; rule is the first rule of all so far
 	for _, n := range t.networks {

@@ -1,12 +1,12 @@
 package urlserver
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"maps"
 	"net/netip"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -175,7 +175,7 @@ func longestPauses(list []engine.Pause) []engine.Pause {
 	if len(list) <= maxPauses {
 		return list
 	}
-	slices.SortFunc(list, func(a, b engine.Pause) int { return cmp.Compare(b.Until, a.Until) })
+	sort.Slice(list, func(i, j int) bool { return list[i].Until > list[j].Until })
 	return slices.Delete(list, maxPauses, len(list))
 }
 

@@ -1,10 +1,10 @@
 package urlserver
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
+	"sort"
 	"sync"
 	"time"
 
@@ -316,7 +316,7 @@ const firstBinds = 32
 func (r *Reserver) bind(ctx context.Context, binds []engine.Bind) {
 	ctx, cancel := context.WithTimeout(ctx, r.Lease/8)
 	defer cancel()
-	slices.SortStableFunc(binds, func(a, b engine.Bind) int { return cmp.Compare(ttlOf(&a), ttlOf(&b)) })
+	sort.SliceStable(binds, func(i, j int) bool { return ttlOf(&binds[i]) < ttlOf(&binds[j]) })
 	for most := firstBinds; len(binds) > 0; most *= 2 {
 		some := binds[:sameTTL(binds[:min(most, len(binds))])]
 		binds = binds[len(some):]

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 )
@@ -212,12 +213,13 @@ func (v *view) rows() (rows []topSlot) {
 			rows = append(rows, s)
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b topSlot) int {
-		by := orders[v.order].less(&a, &b)
+	sort.SliceStable(rows, func(i, j int) bool {
+		a, b := &rows[i], &rows[j]
+		by := orders[v.order].less(a, b)
 		if v.reverse {
 			by = -by
 		}
-		return cmp.Or(by, cmp.Compare(a.Slot, b.Slot))
+		return cmp.Or(by, cmp.Compare(a.Slot, b.Slot)) < 0
 	})
 	return rows
 }

@@ -2,7 +2,6 @@ package disk
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -10,7 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
+	"sort"
 	"strconv"
 	"strings"
 )
@@ -90,7 +89,7 @@ func logsIn(path string) (logs []walFile, err error) {
 			logs = append(logs, walFile{filepath.Join(path, file), n})
 		}
 	}
-	slices.SortFunc(logs, func(a, b walFile) int { return cmp.Compare(a.number, b.number) })
+	sort.Slice(logs, func(i, j int) bool { return logs[i].number < logs[j].number })
 	return logs, nil
 }
 

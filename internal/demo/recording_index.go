@@ -1,10 +1,12 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
 	"slices"
+	"sort"
 	"strconv"
 	"sync"
 
@@ -149,11 +151,10 @@ func (l *recordingIndex) ended() int {
 func (l *recordingIndex) countEnds() (ends []ending, count map[ending]int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	ends = slices.SortedFunc(maps.Keys(l.counts), func(a, b ending) int {
-		if a.kind != b.kind {
-			return int(a.kind) - int(b.kind)
-		}
-		return a.status - b.status
+	ends = slices.Collect(maps.Keys(l.counts))
+	sort.Slice(ends, func(i, j int) bool {
+		a, b := ends[i], ends[j]
+		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.status, b.status)) < 0
 	})
 	return ends, maps.Clone(l.counts)
 }

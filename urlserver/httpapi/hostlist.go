@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -130,11 +131,11 @@ func (s *Server) listHosts(ctx context.Context, q hostQuery) (hostList, error) {
 		list.Hosts = append(list.Hosts, s.hostRowOf(ctx, &walk.Rows[i]))
 	}
 	if q.sort == "waiting" { // the daemon holds a part only of what waits
-		slices.SortStableFunc(list.Hosts, func(a, b hostRow) int {
+		sort.SliceStable(list.Hosts, func(i, j int) bool {
 			if q.reverse {
-				a, b = b, a
+				i, j = j, i
 			}
-			return cmp.Compare(b.Waiting, a.Waiting)
+			return list.Hosts[i].Waiting > list.Hosts[j].Waiting
 		})
 	}
 	if q.only == "" && !walk.Exact && s.store != nil {

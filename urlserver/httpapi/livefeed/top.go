@@ -3,10 +3,8 @@ package livefeed
 import (
 	"cmp"
 	"context"
-	"slices"
+	"sort"
 	"time"
-
-	"urlserver/hostslots"
 )
 
 const (
@@ -73,7 +71,7 @@ func (f *Feed) top(ctx context.Context) (t Top, err error) {
 	if err != nil {
 		return t, err
 	}
-	slices.SortFunc(blocked, func(a, b hostslots.BlockedHost) int { return cmp.Compare(a.Until, b.Until) })
+	sort.Slice(blocked, func(i, j int) bool { return blocked[i].Until < blocked[j].Until })
 	t.Blocked, t.BlockedAll = []Blocked{}, all
 	for _, b := range blocked {
 		until := f.date(b.Until)
