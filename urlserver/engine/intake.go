@@ -40,10 +40,20 @@ type intake struct {
 	woken       bool      // WakeIndex was called meanwhile
 	answeredAt  time.Duration
 	askAt       time.Duration // the index is not asked before
+	most        int           // candidates that the last request asked for
+	pausedUntil time.Duration // see pausePerReject
 	backoff     time.Duration
 	unrejected  uint64        // of the slots, at the last request
 	remoteUntil time.Duration // until then another daemon takes documents from the index, too
 }
+
+const (
+	// pausePerReject is how long the index is not asked after an answer that had fewer candidates than asked
+	// for, for each host that the request left out. A request costs the slots and the index some 0.5 µs a host
+	// that it leaves out. Where links are put all the time, each would bring only a few of them.
+	pausePerReject = 20 * time.Microsecond
+	maxRejectPause = 100 * time.Millisecond
+)
 
 var errTooLong = errors.New("URL longer than a line of the spider protocol allows")
 
@@ -86,6 +96,9 @@ func parse(text []byte, ports []int) (weburl.URL, error) {
 func (e *Engine) Answered(p *Prepared) {
 	e.intake.asking, e.intake.answeredAt = false, e.now
 	e.intake.batch, e.intake.next, e.intake.newDocs = p, 0, 0
+	if len(p.docs)+len(p.ended)+p.skipped < e.intake.most {
+		e.intake.pausedUntil = e.now + min(time.Duration(e.stats.Rejected)*pausePerReject, maxRejectPause)
+	}
 	e.stats.BadCandidates += uint64(p.skipped)
 	e.stats.Candidates += uint64(len(p.docs) + len(p.ended))
 	for _, c := range p.ended {
@@ -224,11 +237,12 @@ func (e *Engine) askIndex(due *waiter) {
 		// Hosts that were left out may have documents.
 		e.intake.askAt = min(e.intake.askAt, e.intake.answeredAt+e.cfg.DocIndex.Retry)
 	}
-	if e.intake.askAt > e.now {
-		due.after(e.intake.askAt - e.now)
+	if askAt := max(e.intake.askAt, e.intake.pausedUntil); askAt > e.now {
+		due.after(askAt - e.now)
 		return
 	}
 	a := &Ask{Max: e.cfg.DocIndex.Batch}
+	e.intake.most = a.Max
 	e.slots.Rejects(func(name []byte) { a.Reject = append(a.Reject, string(name)) })
 	e.stats.Rejected, e.intake.unrejected = len(a.Reject), e.slots.Counts().Unrejected
 	e.stats.IndexRequests++
