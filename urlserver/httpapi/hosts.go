@@ -150,7 +150,7 @@ func (s *Server) moment(t time.Duration) *time.Time {
 }
 
 func (s *Server) date(t time.Duration) time.Time {
-	return s.daemon.Date(t).UTC().Round(time.Millisecond)
+	return s.daemon.Date(t).UTC().Truncate(time.Millisecond)
 }
 
 // hostName returns the host in the form that weburl writes. IPv6 addresses may have brackets.
