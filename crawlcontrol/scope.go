@@ -1,6 +1,7 @@
 package crawlcontrol
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,7 +41,7 @@ func boundsOf(v values) (b bounds, err error) {
 
 // named returns a fault with the member's name in a request.
 func named(f *scope.Fault) *scope.Fault {
-	return &scope.Fault{Member: scopeFields[f.Member], Index: f.Index, Why: f.Why}
+	return &scope.Fault{Member: cmp.Or(scopeFields[f.Member], f.Member), Index: f.Index, Why: f.Why}
 }
 
 // addTo returns the scope of a crawl after a request to crawl another URL of it. What the request

@@ -152,7 +152,7 @@ func TestImportRefuses(t *testing.T) {
 	got := command(t, "", "import", "--at", x.URL, file)
 	got.want(t, 1, fmt.Sprintf(`{"new":%d,"known":0,"invalid":2}`+"\n", n-2),
 		file+": line 2007: neither a URLItem nor a setting")
-	got.want(t, 1, "", file+": line 4003: longer than 131072 bytes")
+	got.want(t, 1, "", file+": line 4003: longer than 262144 bytes")
 	got.want(t, 1, "", file+": 2 lines refused")
 	command(t, "nope\n", "import", "--at", x.URL, "-").want(t, 1, "", "standard input: 1 line refused")
 }

@@ -34,7 +34,7 @@ func TestBadLines(t *testing.T) {
 		{"no host", `{"known":{"info":{"url":"text"}}}`, "has no host, and there is no key"},
 		{"negative date", `{"known":{"info":{"url":"http://a.test/"},"refetchableFromDate":-1}}`, "neither a URLItem"},
 		{"invalid UTF-8", "{\"known\":{\"info\":{\"url\":\"http://a.test/\xff\"}}}", "invalid UTF-8"},
-		{"10 MB", strings.Repeat("x", 10<<20), "longer than 131072 bytes"},
+		{"10 MB", strings.Repeat("x", 10<<20), "longer than 262144 bytes"},
 		{"long url", `{"known":{"info":{"url":"http://a.test/` + strings.Repeat("x", 9000) + `"}}}`, "bytes"},
 		{"much metadata", `{"known":{"info":{"url":"http://a.test/","metadata":{"m":{"values":["` +
 			strings.Repeat("m", 9000) + `"]}}}}}`, "more than 8000"},

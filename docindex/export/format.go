@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	// maxLine bounds a line: the longest URL and extra, with every byte escaped.
-	maxLine = 128 << 10
+	// maxLine bounds a line: the longest URL and extra, with every byte escaped, or the settings of a crawl, whose
+	// scope may have 128 KiB.
+	maxLine = 256 << 10
 
 	// always is the date of what is due before all others, since 0 means never in the format.
 	always = 1

@@ -194,7 +194,13 @@ func (s *Store) textOf(ctx context.Context, id string, old *crawl, to Settings) 
 	if err != nil {
 		return nil, err
 	}
-	if string(before.Text()) != string(to.Scope.Text()) || to.Stopped && (old == nil || !old.Stopped) {
+	now := to.Scope.Text()
+	changed := string(before.Text()) != string(now)
+	if changed && len(now) > scope.MaxText { // an import would not read it
+		return nil, &scope.Fault{Member: "scope", Index: -1,
+			Why: fmt.Sprintf("it has %d bytes as JSON; at most %d are taken", len(now), scope.MaxText)}
+	}
+	if changed || to.Stopped && (old == nil || !old.Stopped) {
 		of := queuesOf(id)
 		n, err := s.Store.Count(ctx, &of)
 		if err != nil {
