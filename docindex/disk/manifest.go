@@ -33,10 +33,10 @@ func (m *manifestFile) Write(b []byte) (n int, err error) {
 // reserve reserves room for some bytes and for what comes next, and for the next manifest if it has none. Where
 // that fails, the next write tries again.
 func (m *manifestFile) reserve(n int64) {
-	m.space.makeSpare()
 	end := m.written + n + manifestRoom
 	if m.Preallocate(m.written, end-m.written) == nil {
 		m.reserved = end
+		m.space.makeSpare()
 	}
 }
 
@@ -72,6 +72,7 @@ func (s *space) createManifest(name string) (vfs.File, error) {
 		}
 		spare.Close()
 	}
+	s.FS.Remove(filepath.Join(s.path, spareName)) // a process that was killed has left it: its room is wanted
 	f, err := s.FS.Create(name, forManifest)
 	if err != nil {
 		return nil, err
@@ -85,6 +86,6 @@ func (s *space) removeSpare() {
 		return
 	}
 	s.spare.Close()
-	s.FS.Remove(filepath.Join(s.path, spareName)) // or the next Open uses it anew
+	s.FS.Remove(filepath.Join(s.path, spareName)) // or the next Open does
 	s.spare = nil
 }

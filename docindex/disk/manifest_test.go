@@ -40,6 +40,48 @@ func TestManifestOnFullDisk(t *testing.T) {
 	}
 }
 
+// TestManifestGoesBeforeSpare makes a little room on a full disk: it is for the manifest, not for the spare.
+func TestManifestGoesBeforeSpare(t *testing.T) {
+	path := smallDisk(t, 8)
+	create, end, err := disk.Manifests(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(end)
+	createManifest(t, create, filepath.Join(path, "manifest0")).write(1)
+	m := createManifest(t, create, filepath.Join(path, "manifest1")) // takes the spare
+	filler := filepath.Join(path, "filler")
+	fillUp(t, filler)
+	m.write(30)
+	file, err := os.Stat(filler)
+	if err == nil {
+		err = os.Truncate(filler, file.Size()-300<<10)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.write(60)
+	m.check()
+}
+
+// TestManifestAfterKill has a process that was killed leave its spare behind on a full disk: the next one has the
+// room.
+func TestManifestAfterKill(t *testing.T) {
+	path := smallDisk(t, 8)
+	if err := os.WriteFile(filepath.Join(path, "manifest.spare"), make([]byte, 256<<10), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fillUp(t, filepath.Join(path, "filler"))
+	create, end, err := disk.Manifests(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(end)
+	m := createManifest(t, create, filepath.Join(path, "manifest"))
+	m.write(20)
+	m.check()
+}
+
 // manifest is a file for Pebble's manifest, with what was written to it.
 type manifest struct {
 	t    *testing.T
