@@ -35,8 +35,9 @@
 // address that it is bound to does. A binding keeps the group that Bind has answered. While another one
 // is in force, Bind extends nothing, and tells for how long nobody is to ask the host in that one: until
 // the binding ends (Bound.Left). The same holds for all hosts that are bound to an address which is
-// itself bound, and of which Bind has answered another group. So a crawler that asks a host under the
-// lease of an alias alone, since the host's address is in the alias, binds the address, too.
+// itself bound, and of which Bind has answered another group. A lease does not extend such a binding, either.
+// So a crawler that asks a host under the lease of an alias alone, since the host's address is in the alias,
+// binds the address, too.
 //
 // SetAlias takes effect at once. Live leases stay valid under their tokens. Until they end, nobody
 // else can lease a host of the former or the new set. The latest next-request time of these hosts

@@ -6,6 +6,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rs/zerolog"
+
+	"urlserver/urlserver/engine"
 )
 
 // aliasSeeds is of how many runs TestAliasesThatChange consists.
@@ -142,6 +146,31 @@ func testAddressJoins(t *testing.T, nodes, hosts int, freezes bool) {
 	w.run(20 * worldLease)
 	for _, host := range []string{"a.example", "b.example"}[:hosts] {
 		if at := w.last[host]; at < w.now-2*worldLease {
+			t.Errorf("%s was last asked at %v; it is %v", host, at, w.now)
+		}
+	}
+}
+
+// TestAddressLeavesAnAliasBesideClients: URL Frontier clients of another daemon take turns at the address. They
+// extend the lease of the address, and hosts there are asked again nonetheless.
+func TestAddressLeavesAnAliasBesideClients(t *testing.T) {
+	w := newAliasWorld(t, 1)
+	w.set("one", "c.example", aliasAddr)
+	ids, urls := docsOf(0, 1000, 2)
+	w.give(w.nodes[0], ids, urls)
+	w.run(2 * worldLease)
+	w.set("one", "c.example")
+	clients := engine.NewClientLeases(worldLease, 1)
+	r := &Reserver{Store: w.store, Lease: worldLease, Holder: "clients", Log: zerolog.Nop(), now: w.nodes[0].r.now}
+	for end := w.now + 20*worldLease; w.now < end; w.run(100 * time.Millisecond) {
+		clients.Usable(w.now, aliasAddr)
+		if work, _ := clients.Step(w.now); work != nil {
+			r.do(t.Context(), work)
+			clients.Answered(w.now, work)
+		}
+	}
+	for _, host := range []string{"a.example", "b.example"} {
+		if at := w.last[host]; at < w.now-6*worldLease {
 			t.Errorf("%s was last asked at %v; it is %v", host, at, w.now)
 		}
 	}

@@ -107,7 +107,7 @@ func (s *Store) take(ctx context.Context, p hostAndGroup, r reservation.Reservat
 		h.Token, h.Waits = r.Token, []ref{{g.key, r.Token}}
 	}
 	h.Row = end
-	if h.Bound != "" && h.Bound == g.name() && h.BoundTo > now {
+	if h.uses(g, now) {
 		h.BoundTo = max(h.BoundTo, end)
 	}
 	ok, err := s.write(ctx, h, p.row)
@@ -133,6 +133,11 @@ func (s *Store) take(ctx context.Context, p hostAndGroup, r reservation.Reservat
 		}
 	}
 	return true, nil
+}
+
+// uses reports whether a lease of g extends the binding of its host: Bind has answered no other group.
+func (r *record) uses(g *versioned, now int64) bool {
+	return r.Bound == g.name() && r.BoundTo > now && r.Answered == ""
 }
 
 func firstOf(errs ...error) error {
@@ -228,7 +233,7 @@ func (s *Store) extend(ctx context.Context, c reservation.Call, now int64) (end 
 		if err != nil {
 			return 0, err
 		}
-		bound := func(h *record) bool { return h.Bound == g.name() && h.BoundTo > now && h.BoundTo < until }
+		bound := func(h *record) bool { return h.uses(g, now) && h.BoundTo < until }
 		binds := bound(&h.record)
 		if g.End = until; binds && g == h {
 			g.BoundTo = until

@@ -95,8 +95,6 @@ func (s *Store) extendLocked(c reservation.Call, now int64) (time.Time, error) {
 	}
 	l.end = now + c.Lease.Milliseconds()
 	s.leases.Set(l.id, time.Duration(l.end))
-	if h := l.host; h.bound != nil && h.bound == l.group {
-		h.boundUntil = max(h.boundUntil, l.end)
-	}
+	l.prolongBinding()
 	return time.UnixMilli(l.end), nil
 }

@@ -25,11 +25,16 @@ func (s *Store) lockLocked(h, g *record, now, lease int64, holder string) reserv
 	s.coverLocked(l, h, now)
 	s.coverLocked(l, g, now)
 	s.leases.Set(l.id, time.Duration(l.end))
-	if h.bound != nil && h.bound == g {
-		h.boundUntil = max(h.boundUntil, l.end)
-	}
+	l.prolongBinding()
 	return reservation.Reservation{Host: h.name, Group: g.name, Token: l.token,
 		LeaseEnd: time.UnixMilli(l.end)}
+}
+
+// prolongBinding extends the binding that a lease uses, unless Bind has answered another group.
+func (l *lock) prolongBinding() {
+	if h := l.host; h.bound != nil && h.bound == l.group && h.answered == l.group.name {
+		h.boundUntil = max(h.boundUntil, l.end)
+	}
 }
 
 // coverLocked makes r unavailable while l lives.

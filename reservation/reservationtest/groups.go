@@ -298,6 +298,17 @@ func testBindAndAddress(r *rig) {
 	r.left("newer.test", "it", time.Minute)
 	r.Advance(61 * time.Second)
 	r.left("new.test", "it", time.Minute)
+	r.left(addr, "it", time.Minute)
+	r.alias("it")
+	r.add(addr)
+	left := r.try(addr)
+	for range 3 { // a lease of the address does not make that longer
+		r.Advance(30 * time.Second)
+		if _, err := r.ExtendHost(r.Context(), addr, left.Token, lease); err != nil {
+			r.Fatalf("ExtendHost: %v", err)
+		}
+	}
+	r.left("last.test", addr, time.Minute)
 }
 
 // left binds a host for a minute, and checks for how long the answer holds, to a second: clocks go on.

@@ -162,7 +162,7 @@ func (m *model) reserved(r reservation.Reservation, holder string) {
 
 // used prolongs the binding that a lease uses.
 func (m *model) used(l *modelLock) {
-	if h := m.host(l.host); h.bound == l.group && h.boundTo > m.now {
+	if h := m.host(l.host); h.bound == l.group && h.answered == l.group && h.boundTo > m.now {
 		h.boundTo = max(h.boundTo, l.end)
 	}
 }

@@ -187,9 +187,9 @@ local function covering(name)
   return ids
 end
 
--- prolong extends the binding that a reservation uses.
+-- prolong extends the binding that a reservation uses, unless bind has answered another group.
 local function prolong(host, group, ms)
-  if call('GET', HOST .. host) == group and num(call('ZSCORE', BOUND, host)) < ms then
+  if call('GET', HOST .. host) == group and num(call('ZSCORE', BOUND, host)) < ms and call('HEXISTS', ANSWERED, host) == 0 then
     call('ZADD', BOUND, ms, host)
     expire_at(HOST .. host, ms)
   end
