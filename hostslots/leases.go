@@ -79,15 +79,21 @@ func (s *Slots) deniedLease(id uint32, g *group) (denies uint32) {
 }
 
 // deniedAbove is called when the lease of an address was denied. The site groups whose hosts are
-// in line there cannot use their slots until it is asked for again.
+// in line there cannot use their slots until it is asked for again. Hosts that need no lease of the address pass them.
 func (s *Slots) deniedAbove(now time.Duration, addressID uint32) {
-	next, until := s.groups.At(addressID).line.head, s.leases.ends.Due(addressID)
+	up, until := s.groups.At(addressID), s.leases.ends.Due(addressID)
+	next := up.line.head
 	for range mostWoken {
 		if next == 0 {
 			return
 		}
-		h := s.hosts.At(next)
+		id, h := next, s.hosts.At(next)
 		next = s.dispatch.places.next(next)
+		if s.passes(h, up) {
+			s.dispatch.places.remove(&up.line, id)
+			s.dispatch.places.pushFront(&up.line, id)
+			s.updateCap(addressID)
+		}
 		if !h.covered {
 			g := s.groups.At(h.group)
 			g.hostsDue = max(g.hostsDue, until)

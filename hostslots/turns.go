@@ -242,7 +242,8 @@ func (s *Slots) isRequestable(now time.Duration, hostID uint32) bool {
 // lineUp makes a host wait until a request may be sent to what is above its group.
 func (s *Slots) lineUp(now time.Duration, hostID uint32) {
 	h := s.hosts.At(hostID)
-	up, first := s.groups.At(h.above), h.released
+	up := s.groups.At(h.above)
+	first := h.released || s.passes(h, up)
 	s.setTurn(hostID, turnInLine, 0)
 	if h.released = false; first {
 		s.dispatch.places.pushFront(&up.line, hostID)
@@ -255,6 +256,12 @@ func (s *Slots) lineUp(now time.Duration, hostID uint32) {
 	g.inLine++
 	g.hostsDue = max(now, s.pacer.groupDue(up)) + ahead*s.pacer.gap(&up.pace, s.pacer.groupGap(up))
 	s.updateCap(h.above)
+}
+
+// passes reports whether a host may go before the first in line, which lacks the lease of the address. It may be that
+// of the alias which the daemon has for the host, so that the reservation denies it as long as the host waits.
+func (s *Slots) passes(h *host, up *group) bool {
+	return h.covered && up.line.head != 0 && !s.hasLeaseAbove(s.hosts.At(up.line.head))
 }
 
 // release lets the first host go on that is in line at a group. If its own group cannot send now

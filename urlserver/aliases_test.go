@@ -175,3 +175,31 @@ func TestAddressLeavesAnAliasBesideClients(t *testing.T) {
 		}
 	}
 }
+
+// TestAliasesMeetAtAnAddress: of two hosts at an address one is in an alias with the address, and the other one is in
+// another alias. That one waits in line for the lease of the address, which the lease of the first alias denies. The
+// first host goes on nonetheless, so that the daemon gives its lease up when it has had its turn.
+func TestAliasesMeetAtAnAddress(t *testing.T) {
+	const docs = 100 // of each daemon
+	for nodes := 1; nodes <= 2; nodes++ {
+		for _, later := range []bool{false, true} {
+			t.Run(fmt.Sprint(nodes, " daemons, later ", later), func(t *testing.T) {
+				w := newAliasWorld(t, nodes)
+				w.set("one", "b.example")
+				w.set("two", "a.example", aliasAddr)
+				if later {
+					w.set("two", "a.example")
+				}
+				for n, nd := range w.nodes {
+					ids, urls := docsOf(n*docs, docs, 2)
+					w.give(nd, ids, urls)
+				}
+				w.run(5 * worldLease)
+				w.set("two", "a.example", aliasAddr)
+				if w.run(55 * worldLease); len(w.sent) != nodes*docs {
+					t.Errorf("%d documents were sent; want %d", len(w.sent), nodes*docs)
+				}
+			})
+		}
+	}
+}
