@@ -1,7 +1,9 @@
 package disk
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync/atomic"
 	"syscall"
@@ -32,9 +34,10 @@ type space struct {
 	closing <-chan struct{}
 	table   int // bytes of a memtable, and of a table
 
-	asked   time.Time // when the file system was asked last; this and the next are under the store's lock
-	written int       // bytes written since then
-	full    error     // the result of the last check
+	asked   time.Time   // when the file system was asked last; this and the next are under the store's lock
+	written int         // bytes written since then
+	full    error       // the result of the last check
+	lock    os.FileInfo // of lockName at the first check; under the store's lock
 
 	retryAt atomic.Int64 // ns since 1970: when the next flush or compaction may begin
 	spare   vfs.File     // for the next manifest; nil: there is none
@@ -54,8 +57,24 @@ func newSpace(path string, closing <-chan struct{}) (*space, error) {
 // reserve is how many bytes have to stay free.
 func (s *space) reserve() uint64 { return reserveTables * uint64(s.table) }
 
-// lockName is the name of a file that is in the index's folder as long as the index is open.
+// lockName is the name of a file that is in the index's folder as long as the index is open, and stays the same.
 const lockName = "LOCK"
+
+var errOtherFolder = errors.New("another index is there")
+
+// atPath returns an error if the folder is no longer where it was at the first call.
+func (s *space) atPath() error {
+	lock, err := os.Stat(filepath.Join(s.path, lockName))
+	switch {
+	case err != nil:
+		return err
+	case s.lock == nil:
+		s.lock = lock
+	case !os.SameFile(s.lock, lock): // that of a copy, say
+		return errOtherFolder
+	}
+	return nil
+}
 
 // check returns an error if there is no room for writes, or if the folder is no longer where it was: what is
 // written then would not be found by the next Open. The caller holds the store's lock.
@@ -64,7 +83,7 @@ func (s *space) check() error {
 		return s.full
 	}
 	s.asked, s.written, s.full = time.Now(), 0, nil
-	if _, err := s.FS.Stat(filepath.Join(s.path, lockName)); err != nil {
+	if err := s.atPath(); err != nil {
 		s.full = fmt.Errorf("the index is no longer in %s, as when its folder was moved or a disk mounted over it: "+
 			"%w; put the folder back, or start again", s.path, err)
 	} else if free, err := s.free(); err != nil {
