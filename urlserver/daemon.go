@@ -139,6 +139,7 @@ func New(cfg configs.Config, parts Parts) *Daemon {
 		Backoffs:    restoredBackoffs(parts),
 		Pauses:      restoredPauses(parts, d.start),
 		Shared:      parts.Store != nil && (cfg.Frontier.Listen != "" || cfg.DocIndex.Kind == configs.KindRedis),
+		GoneGrace:   goneGrace(&cfg),
 		Lease:       parts.Reserver.lease(),
 		ClientsLack: clientsLack,
 		Counted:     parts.Reserver.counts(),
@@ -184,6 +185,15 @@ func (d *Daemon) configureStore(cfg *configs.Config) {
 	}
 	d.addresses.configure(cfg)
 	d.parts.Store.SetAddresses(d.addresses.of)
+}
+
+// goneGrace returns for how long the daemon keeps documents when its last spider has gone. With an index in
+// Redis others take them only then, and a spider that connects again would have to wait for new ones.
+func goneGrace(cfg *configs.Config) time.Duration {
+	if cfg.DocIndex.Kind == configs.KindRedis {
+		return 5 * time.Second
+	}
+	return 0
 }
 
 // ahead returns how many documents the slots take of what has turns: of a site twice as many as

@@ -44,6 +44,7 @@ func leftBehind(t *testing.T) (*bubble, *refusing) {
 		c.DocIndex.Retry, c.DocIndex.MaxRetry = second, 8*second
 	}, Parts{Index: store, Store: store})
 	s := b.spider()
+	time.Sleep(second) // a spider that may still say SPIDER gets nothing at first
 	synctest.Wait()
 	if n := store.Stats().InTransit; n != 3 {
 		t.Fatalf("%d documents are taken; want 3", n)

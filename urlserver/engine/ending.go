@@ -127,10 +127,10 @@ func (e *Engine) returnDoc(doc uint32) {
 // dequeueLook is how many origins one search for a document to return looks at.
 const dequeueLook = 64
 
-// returnQueued returns queued documents to a shared index while no spider takes any, or after
-// RecallAll.
+// returnQueued returns queued documents to a shared index if no spider takes any for a while, or
+// after RecallAll.
 func (e *Engine) returnQueued(budget *int) {
-	if !e.outcomes.recallsQueued && !e.noSpiders() || len(e.spiders.leaving) > 0 || e.intake.batch != nil {
+	if !e.outcomes.recallsQueued && !e.leavesAll() || len(e.spiders.leaving) > 0 || e.intake.batch != nil {
 		return
 	}
 	if c := e.slots.Counts(); c.Held == c.InFlight {

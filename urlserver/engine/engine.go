@@ -46,6 +46,9 @@ type Options struct {
 	// Shared: the index gives documents to others, too, and takes unsent ones back (Out.Returns).
 	// While no spider takes documents, the engine gives all back.
 	Shared bool
+	// GoneGrace is for how long the slots keep what they have when the last spider has gone, which may
+	// connect again.
+	GoneGrace time.Duration
 	// Lease is the length of the leases if daemons share a reservation: a group is requested only
 	// while it is leased (Out.Leases). 0: they do not share one.
 	Lease time.Duration

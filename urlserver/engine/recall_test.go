@@ -384,3 +384,37 @@ func TestRoomWhileDocumentsGoBack(t *testing.T) {
 		t.Errorf("%d documents stay; want none but what is at the spider", c.Held-c.InFlight)
 	}
 }
+
+// TestSpiderConnectsAgain: a spider ends and connects again soon, which gets no document before it says
+// something or handshakeGrace has passed. The slots keep what they have, and ask for no more without it. When it
+// stays away, all goes back.
+func TestSpiderConnectsAgain(t *testing.T) {
+	e := paced(4, func(*configs.Config) {})
+	e.opt.Shared, e.opt.GoneGrace = true, 5*second
+	now := 10 * second
+	for i := range 3 {
+		e.Advance(now, time.Time{})
+		id := e.Connected("spider")
+		if i > 0 {
+			e.AwaitHandshake(id)
+		}
+		stepAt(e, now)
+		stepAt(e, now+handshakeGrace)
+		e.Out.Ask, e.intake.asking = nil, false
+		now += second
+		e.Advance(now, time.Time{})
+		e.Gone(id)
+		e.Step(nil)
+		now += e.opt.GoneGrace - second/100
+		stepAt(e, now)
+		if n := e.Out.Returns.Len(); n > 0 || e.Out.Ask != nil {
+			t.Fatalf("%d documents go back, and the index is asked: %v; want none and false", n, e.Out.Ask != nil)
+		}
+	}
+	if wait := e.Step(nil); wait <= 0 || wait > second/100 {
+		t.Errorf("the next step is due in %v; want one when the documents go back", wait)
+	}
+	if stepAt(e, now+second/100); e.Out.Returns.Len() != 4 {
+		t.Errorf("%d of 4 documents go back when the spider stays away", e.Out.Returns.Len())
+	}
+}

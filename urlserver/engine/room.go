@@ -16,7 +16,7 @@ func (e *Engine) setRoom(id uint32, sp *spider, n int) {
 }
 
 // roomGrace is how long the slots keep documents that others could have while all spiders say ROOM 0:
-// some say it for a moment only.
+// some say it for a moment only. When the last spider has gone they keep them for Options.GoneGrace.
 const roomGrace = time.Second
 
 // takes reports whether a spider takes documents: it has not said ROOM 0, and its delay has passed. So a
@@ -24,29 +24,38 @@ const roomGrace = time.Second
 func (sp *spider) takes() bool { return !sp.gone && sp.room != 0 && sp.notBefore == 0 }
 
 // countTaking counts a spider that begins to take documents, or one that no longer does; took says whether it
-// did before. A connection that ends and was sent nothing does not begin roomGrace anew.
+// did before. A spider that was sent nothing, as a health check, makes the slots keep nothing.
 func (e *Engine) countTaking(sp *spider, took bool) {
 	switch takes := sp.takes(); {
 	case takes && !took:
 		e.spiders.taking++
 	case took && !takes:
+		grace := roomGrace
+		if sp.gone {
+			grace = e.opt.GoneGrace
+		}
 		if e.spiders.taking--; sp.sent > 0 {
-			e.spiders.lastTook = e.now
+			e.spiders.keepUntil = max(e.spiders.keepUntil, e.now+grace)
 		}
 	}
 }
 
 // noSpiders reports whether no spider takes documents while others could have those of the index.
 func (e *Engine) noSpiders() bool {
-	ss := &e.spiders
-	return (e.opt.Shared || e.now < e.intake.remoteUntil) &&
-		(ss.connected == 0 || ss.taking == 0 && e.now-ss.lastTook >= roomGrace)
+	return e.isShared() && e.spiders.connected == 0 || e.leavesAll()
 }
 
-// awaitRoom makes the engine step at the end of roomGrace, when the documents go back.
+// leavesAll reports whether others are to have what the slots hold: no spider has taken documents for a while.
+func (e *Engine) leavesAll() bool {
+	return e.isShared() && e.spiders.taking == 0 && e.now >= e.spiders.keepUntil
+}
+
+func (e *Engine) isShared() bool { return e.opt.Shared || e.now < e.intake.remoteUntil }
+
+// awaitRoom makes the engine step when the documents go back.
 func (e *Engine) awaitRoom(due *waiter) {
-	if ss := &e.spiders; ss.connected > 0 && ss.taking == 0 {
-		due.after(ss.lastTook + roomGrace - e.now)
+	if e.spiders.taking == 0 {
+		due.after(e.spiders.keepUntil - e.now)
 	}
 }
 

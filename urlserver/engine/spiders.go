@@ -24,7 +24,7 @@ type spiders struct {
 	leaving   []uint32            // spiders that have gone, with documents to be queued again
 	connected int                 // spiders that have not gone
 	taking    int                 // those of them that take documents
-	lastTook  time.Duration       // when such a spider that was sent some ended, or said ROOM 0
+	keepUntil time.Duration       // until then the slots keep what they have though none takes any
 }
 
 // pools has the spider pools, by number and by spiderid.
