@@ -48,9 +48,10 @@ type intake struct {
 }
 
 const (
-	// pausePerReject is how long the index is not asked after an answer that had fewer candidates than asked
-	// for, for each host that the request left out. A request costs the slots and the index some 0.5 µs a host
-	// that it leaves out. Where links are put all the time, each would bring only a few of them.
+	// pausePerReject is how long an index that is exact is not asked after an answer that had fewer candidates
+	// than asked for, for each host that the request left out. A request costs the slots and the index some
+	// 0.5 µs a host that it leaves out. Where links are put all the time, each would bring only a few of them.
+	// An index of another program may have more than it gave, so it is asked at once.
 	pausePerReject = 20 * time.Microsecond
 	maxRejectPause = 100 * time.Millisecond
 )
@@ -96,7 +97,7 @@ func parse(text []byte, ports []int) (weburl.URL, error) {
 func (e *Engine) Answered(p *Prepared) {
 	e.intake.asking, e.intake.answeredAt = false, e.now
 	e.intake.batch, e.intake.next, e.intake.newDocs = p, 0, 0
-	if len(p.docs)+len(p.ended)+p.skipped < e.intake.most {
+	if e.opt.Exact && len(p.docs)+len(p.ended)+p.skipped < e.intake.most {
 		e.intake.pausedUntil = e.now + min(time.Duration(e.stats.Rejected)*pausePerReject, maxRejectPause)
 	}
 	e.stats.BadCandidates += uint64(p.skipped)
