@@ -53,6 +53,7 @@ const (
 	// 0.5 µs a host that it leaves out. Where links are put all the time, each would bring only a few of them.
 	// An index of another program may have more than it gave, so it is asked at once.
 	pausePerReject = 20 * time.Microsecond
+	minRejectPause = time.Millisecond // a shorter one spares nothing
 	maxRejectPause = 100 * time.Millisecond
 )
 
@@ -97,8 +98,9 @@ func parse(text []byte, ports []int) (weburl.URL, error) {
 func (e *Engine) Answered(p *Prepared) {
 	e.intake.asking, e.intake.answeredAt = false, e.now
 	e.intake.batch, e.intake.next, e.intake.newDocs = p, 0, 0
-	if e.opt.Exact && len(p.docs)+len(p.ended)+p.skipped < e.intake.most {
-		e.intake.pausedUntil = e.now + min(time.Duration(e.stats.Rejected)*pausePerReject, maxRejectPause)
+	pause := min(time.Duration(e.stats.Rejected)*pausePerReject, maxRejectPause)
+	if e.opt.Exact && pause >= minRejectPause && len(p.docs)+len(p.ended)+p.skipped < e.intake.most {
+		e.intake.pausedUntil = e.now + pause
 	}
 	e.stats.BadCandidates += uint64(p.skipped)
 	e.stats.Candidates += uint64(len(p.docs) + len(p.ended))
