@@ -79,7 +79,8 @@ func (s *Slots) deniedLease(id uint32, g *group) (denies uint32) {
 }
 
 // deniedAbove is called when the lease of an address was denied. The site groups whose hosts are
-// in line there cannot use their slots until it is asked for again. Hosts that need no lease of the address pass them.
+// in line there cannot use their slots until it is asked for again. Hosts whose alias has the
+// address go before them, see passes.
 func (s *Slots) deniedAbove(now time.Duration, addressID uint32) {
 	up, until := s.groups.At(addressID), s.leases.ends.Due(addressID)
 	next := up.line.head

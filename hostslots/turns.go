@@ -258,8 +258,9 @@ func (s *Slots) lineUp(now time.Duration, hostID uint32) {
 	s.updateCap(h.above)
 }
 
-// passes reports whether a host may go before the first in line, which lacks the lease of the address. It may be that
-// of the alias which the daemon has for the host, so that the reservation denies it as long as the host waits.
+// passes reports whether a host may go before the first host in line. It may if its alias has the address, and the
+// first host still lacks a lease of the address. The daemon's own lease of the alias may be what denies that one. If
+// the host stayed behind, the daemon would neither send for it nor give that lease back.
 func (s *Slots) passes(h *host, up *group) bool {
 	return h.covered && up.line.head != 0 && !s.hasLeaseAbove(s.hosts.At(up.line.head))
 }

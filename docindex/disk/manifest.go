@@ -86,6 +86,6 @@ func (s *space) removeSpare() {
 		return
 	}
 	s.spare.Close()
-	s.FS.Remove(filepath.Join(s.path, spareName)) // or the next Open does
+	s.FS.Remove(filepath.Join(s.path, spareName)) // if this fails, the next Open removes it
 	s.spare = nil
 }

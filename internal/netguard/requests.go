@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// requestsKey is the key of a context under which WithRequests notes that context.
+// requestsKey is the key under which a context of WithRequests has the context that it was made from.
 type requestsKey struct{}
 
 // WithRequests returns a context for the requests of an HTTP server; it ends with the given one.

@@ -318,8 +318,8 @@ func (s *Store) group(ctx context.Context, h *versioned, now int64) (g *versione
 	return g, err
 }
 
-// groups reads the record of h's current group, which may be h, and of the name that h belongs to it through: the
-// one that h is bound to, or h.
+// groups reads two records: g is that of h's current group, and via that of the name that makes h belong to g: the
+// one that h is bound to, or h itself. g may be h.
 func (s *Store) groups(ctx context.Context, h *versioned, now int64) (via, g *versioned, err error) {
 	via = h
 	if h.Alias == "" && h.Bound != "" && h.BoundTo > now && h.Bound != h.name() {
