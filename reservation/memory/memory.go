@@ -53,6 +53,7 @@ func New(cfg Config) *Store {
 		s.now = time.Now
 	}
 	s.start = s.now()
+	s.token = uint64(s.start.UnixMicro()) // no token of a process before this one is given again
 	s.SingleCalls.Batcher = s
 	return s
 }

@@ -172,3 +172,56 @@ func TestSilent(t *testing.T) {
 		t.Error("Sweep of what has fallen silent has no error")
 	}
 }
+
+// TestEmptied: Redis comes back empty, and first a store that has reserved nothing meets it. What another
+// store has leased before stays its own until it finds its token stale; then nothing is reserved for its
+// longest lease and the penalty.
+func TestEmptied(t *testing.T) {
+	for _, first := range []string{"a store that was there before", "a new store"} {
+		t.Run(first, func(t *testing.T) {
+			server := redistest.Start(t)
+			holder, other := realStore(t, time.Second, server.Addr()), realStore(t, time.Second, server.Addr())
+			add := func(s *Store) error {
+				_, err := s.AddHost(t.Context(), "held.test", time.Time{})
+				return err
+			}
+			for _, s := range []*Store{holder, other} {
+				if err := add(s); err != nil {
+					t.Fatal(err)
+				}
+			}
+			held, err := holder.TryReserve(t.Context(), "held.test", time.Hour, "holder")
+			if err != nil {
+				t.Fatal(err)
+			}
+			server.Kill()
+			if !server.Restart() {
+				t.Fatal("redis-server does not start again")
+			}
+			if first == "a new store" {
+				other = realStore(t, time.Second, server.Addr())
+			}
+			if err := answered(t, func() error { return add(other) }); err != nil {
+				t.Fatal(err)
+			}
+			again, err := other.TryReserve(t.Context(), "held.test", time.Hour, "other")
+			if err != nil || again.Token <= held.Token {
+				t.Errorf("token %d, error %v; want one above %d, which is still in use", again.Token, err,
+					held.Token)
+			}
+			if err := answered(t, func() error {
+				_, err := holder.ExtendHost(t.Context(), "held.test", held.Token, time.Hour)
+				return err
+			}); !errors.Is(err, reservation.ErrStale) {
+				t.Errorf("ExtendHost with the token of before: %v; want ErrStale", err)
+			}
+			if _, err := other.AddHost(t.Context(), "free.test", time.Time{}); err != nil {
+				t.Fatal(err)
+			}
+			_, err = other.TryReserve(t.Context(), "free.test", time.Hour, "")
+			if !errors.Is(err, reservation.ErrNotNow) {
+				t.Errorf("TryReserve after the store with a lost lease has come back: %v; want ErrNotNow", err)
+			}
+		})
+	}
+}

@@ -3,6 +3,7 @@ package redis
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -79,30 +80,31 @@ func TestKeys(t *testing.T) {
 	}
 	in(t, s, id, "ready")
 	got, err := s.ReserveNextHost(ctx, lease, 5, "daemon-1")
-	if err != nil || len(got) != 1 || got[0].Host != id || got[0].Token != 1 {
+	if err != nil || len(got) != 1 || got[0].Host != id {
 		t.Fatalf("ReserveNextHost = %+v, %v; want %s", got, err, id)
 	}
 	in(t, s, id, "busy")
-	text(t, s, "1", group, "HGET", "t")
+	token := got[0].Token
+	text(t, s, strconv.FormatUint(token, 10), group, "HGET", "t")
 	text(t, s, "daemon-1", group, "HGET", "h")
-	text(t, s, "1", "chg_token{chg}", "GET")
+	text(t, s, strconv.FormatUint(token, 10), "chg_token{chg}", "GET")
 	for _, step := range []struct {
 		crawl string
 		n     int
 		left  int64
 	}{{crawl: "c1", n: 2, left: 2}, {n: 1, left: 1}, {crawl: "c1", n: 9, left: 0}} {
-		if left, err := s.Done(ctx, id, 1, step.crawl, step.n); err != nil || left != step.left {
+		if left, err := s.Done(ctx, id, token, step.crawl, step.n); err != nil || left != step.left {
 			t.Errorf("Done(%s, %d) = %d, %v; want %d", step.crawl, step.n, left, err, step.left)
 		}
 	}
 	text(t, s, "0", "chg_total{chg}", "GET") // never below 0
 	text(t, s, "", "chg_exec{chg}", "HGET", "c1")
 	in(t, s, id, "busy") // without documents, but reserved
-	if _, err := s.Done(ctx, id, 2, "c1", 1); !errors.Is(err, reservation.ErrStale) {
+	if _, err := s.Done(ctx, id, token+1, "c1", 1); !errors.Is(err, reservation.ErrStale) {
 		t.Errorf("Done with another token = %v; want ErrStale", err)
 	}
 	next := time.Now().Add(time.Hour)
-	if err := s.ReleaseHost(ctx, id, 1, next); err != nil {
+	if err := s.ReleaseHost(ctx, id, token, next); err != nil {
 		t.Fatal(err)
 	}
 	in(t, s, id, "")

@@ -242,7 +242,7 @@ end
 -- not, the caller may reserve for the lease.
 local function paused(lease)
   local f = call('MGET', P .. 'chg_pause{chg}', P .. 'chg_until{chg}')
-  in_force(P .. 'chg_until{chg}', f[2], lease, now)
+  in_force(P, f[2], lease, now)
   return num(f[1]) > now
 end
 
@@ -250,7 +250,7 @@ end
 local function reserve(host, id, lease, holder)
   local token, ends = call('INCR', TOKEN), now + lease
   call('ZADD', BUSY, ends, id)
-  call('HSET', GROUP .. id, 't', token, 'h', holder)
+  call('HSET', GROUP .. id, 't', string.format('%.0f', token), 'h', holder)
   if host ~= id then
     call('ZADD', DUE .. id, 'inf', host)
     call('HSET', GROUP .. id, 'host', host)

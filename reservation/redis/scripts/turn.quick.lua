@@ -107,12 +107,11 @@ local longest, more = 0, false -- more: a group was not the common case
 for n = wants, #ARGV, 3 do longest, most = math.max(longest, tonumber(ARGV[n])), most + tonumber(ARGV[n + 2]) end
 if most > 0 then
   answers[mine] = 2
-  local till = P .. 'chg_until{chg}'
-  local guard = call('MGET', P .. 'chg_pause{chg}', till)
+  local guard = call('MGET', P .. 'chg_pause{chg}', P .. 'chg_until{chg}')
   if guard[1] and tonumber(guard[1]) > now then
     answers[mine + 1], most = 'paused', 0
   else
-    in_force(till, guard[2], longest, now)
+    in_force(P, guard[2], longest, now)
   end
 end
 while most > 0 and not more do
