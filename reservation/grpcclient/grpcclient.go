@@ -64,10 +64,15 @@ func New(cfg Config) (*Store, error) {
 			resolver.Endpoint{Addresses: []resolver.Address{{Addr: addr, ServerName: host}}})
 	}
 	services.InitialState(state)
+	creds := insecure.NewCredentials()
+	if cfg.TLS != nil {
+		creds = credentials.NewTLS(cfg.TLS)
+	}
+	watch := newWatch(creds)
 	options := []grpc.DialOption{
 		grpc.WithResolvers(services),
 		grpc.WithDefaultServiceConfig(`{"loadBalancingConfig": [{"round_robin": {}}]}`),
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithTransportCredentials(watch), grpc.WithUnaryInterceptor(watch.intercept),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second,
 			Timeout: 10 * time.Second, PermitWithoutStream: true}),
@@ -77,12 +82,9 @@ func New(cfg Config) (*Store, error) {
 			MinConnectTimeout: 2 * time.Second,
 		}),
 	}
-	if cfg.TLS != nil {
-		options = append(options, grpc.WithTransportCredentials(credentials.NewTLS(cfg.TLS)))
-	}
 	if cfg.Token != "" {
 		options = append(options, grpc.WithPerRPCCredentials(grpcguard.Bearer(cfg.Token)),
-			grpc.WithUnaryInterceptor(discreet(cfg.Token)))
+			grpc.WithChainUnaryInterceptor(discreet(cfg.Token)))
 	}
 	conn, err := grpc.NewClient("services:///", options...)
 	if err != nil {
