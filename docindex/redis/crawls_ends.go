@@ -54,6 +54,10 @@ func scoreOf(text string) float64 {
 
 // CrawlsToEnd is [docindex.Crawls.CrawlsToEnd]. Each crawl is listed to one living daemon only.
 func (s *Store) CrawlsToEnd(ctx context.Context, now time.Time, most int) (due []docindex.CrawlEnd, err error) {
+	if err := s.learnTime(ctx); err != nil {
+		return nil, err
+	}
+	now = s.byRedis(now)
 	all, names, err := s.candidates(ctx, byExpiry, decimal(now.Unix()), most)
 	if err != nil {
 		return nil, err
@@ -147,6 +151,10 @@ func (s *Store) see(ctx context.Context, what string, rows []*row) (mine []*row,
 // last adds it again.
 func (s *Store) FinishedCrawls(ctx context.Context, since time.Time,
 	most int) (done []docindex.FinishedCrawl, err error) {
+	if err := s.learnTime(ctx); err != nil {
+		return nil, err
+	}
+	since = s.byRedis(since)
 	_, names, err := s.candidates(ctx, byQuiet, decimal(since.UnixMilli()), most)
 	if err != nil {
 		return nil, err

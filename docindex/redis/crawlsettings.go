@@ -42,6 +42,9 @@ func (s *Store) setCrawlSettings(ctx context.Context, crawl string, text []byte,
 func (s *Store) CrawlSettings(
 	ctx context.Context, since uint64, visit func(crawl string, text []byte),
 ) (version uint64, err error) {
+	if err := s.learnTime(ctx); err != nil {
+		return 0, err
+	}
 	c, err := s.connected(ctx)
 	if err != nil {
 		return 0, err

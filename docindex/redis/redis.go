@@ -55,6 +55,8 @@ type Store struct {
 	gap        atomic.Int64  // of the slots, ms
 	rules      atomic.Pointer[func(host []byte) docindex.HostRule]
 	clock      func() int64 // in µs since 1970; nil: Redis' own
+	local      func() time.Time
+	ahead      atomic.Int64 // ns by which Redis' clock is ahead of local
 	pace       clientPace
 	budgets    budgets
 	turns      turns
@@ -111,7 +113,7 @@ func New(cfg Config) *Store {
 
 func newStore(cfg Config, clock func() int64) *Store {
 	s := &Store{
-		cfg: cfg, owner: rand.Text(), slots: make(chan struct{}, 1), clock: clock, end: func() {},
+		cfg: cfg, owner: rand.Text(), slots: make(chan struct{}, 1), clock: clock, local: time.Now, end: func() {},
 		dial: dialTimeout, wait: writeTimeout,
 		listed: map[string]uint64{}, purging: map[string]bool{}, snapshots: map[string]*snapshot{},
 		warned: map[string]time.Time{}, backingOff: map[string]struct{}{}, inbox: make(chan struct{}, 1),

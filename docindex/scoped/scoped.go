@@ -53,6 +53,9 @@ type sharedStore interface {
 	OnStop(cancel func(context.Context, *docindex.Outcomes) (ended int, err error))
 }
 
+// clocked is a store with a clock of its own, which its daemons share.
+type clocked interface{ Now() time.Time }
+
 const (
 	reread   = time.Second // how often a shared store is asked whether settings have changed
 	maxRules = 10_000      // rules that are remembered by their scope
@@ -72,6 +75,9 @@ func New(store docindex.Store, rules ...canonical.Rule) *Store {
 		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1), looking: make(chan struct{}, 1),
 		crawls: map[string]*crawl{}, rules: map[string]*scope.Rules{}, timed: map[string]*crawl{},
 		reviews: map[string]struct{}{}, returning: map[string]returning{},
+	}
+	if of, ok := store.(clocked); ok {
+		s.now = func() int64 { return of.Now().Unix() }
 	}
 	return s
 }
