@@ -2,9 +2,9 @@ package hostslots
 
 import "time"
 
-// Back ends a live transaction whose document was not requested, and returns the document, for the
-// caller to queue (Pool.QueueLast), hold (Pool.Hold) or End. The sending is no attempt. The group's
-// gap counts from it.
+// Back ends a live transaction whose spider gave the document back without a request for it. The
+// sending does not count as an attempt, but the group's gap counts from it. Back returns the
+// document, which the caller must pass to Pool.QueueLast, Pool.Hold or Slots.End.
 func (s *Slots) Back(now time.Duration, name TransID) (doc uint32) {
 	id := s.table.live(name)
 	doc = s.table.transactions.At(id).doc
@@ -22,7 +22,8 @@ func (s *Slots) Back(now time.Duration, name TransID) (doc uint32) {
 	return doc
 }
 
-// QueueLast queues a document that is not queued for the pool, behind all that have its priority.
+// QueueLast puts a document that is in no queue into its origin's queue for the pool, behind all
+// documents of the same priority.
 func (p Pool) QueueLast(now time.Duration, doc uint32) {
 	s := p.s
 	s.changePool(doc, p.no)
@@ -33,8 +34,9 @@ func (p Pool) QueueLast(now time.Duration, doc uint32) {
 	s.rescheduleHost(now, s.hostOfDoc(doc))
 }
 
-// Hold queues a document that is not queued for the pool, whose documents are not sent. The caller
-// uses the pool for nothing else. Dequeue ends the hold.
+// Hold puts a document that is in no queue into its origin's queue for the pool, and closes that
+// queue: Next returns no document of it. Slots.Dequeue ends the hold. The caller must use the pool
+// for held documents only.
 func (p Pool) Hold(now time.Duration, doc uint32) {
 	p.s.changePool(doc, p.no)
 	p.s.origins.At(p.s.docs.At(doc).origin).closed |= forCaller

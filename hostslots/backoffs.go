@@ -8,14 +8,14 @@ import (
 // AddressBackoff is how an address backs off.
 type AddressBackoff struct {
 	Addr  netip.Addr
-	Gap   time.Duration // 0: it does not
-	Sites []string      // whose failures made it
+	Gap   time.Duration // 0: the address does not back off
+	Sites []string      // the sites whose failures made the address back off
 }
 
-// backoffs is what the index is to keep, and has kept, of addresses that back off.
+// backoffs has the backoffs that the doc index has to be told of, and those that it had kept.
 type backoffs struct {
-	changed  map[uint32]struct{}        // groups whose backoff ChangedBackoff has not told yet
-	restored map[GroupID]AddressBackoff // from before the start, of addresses that are not known yet
+	changed  map[uint32]struct{}        // groups whose backoff ChangedBackoff has not returned yet
+	restored map[GroupID]AddressBackoff // Config.Backoffs of addresses that have no group yet
 }
 
 func newBackoffs(restored []AddressBackoff) backoffs {
@@ -26,8 +26,8 @@ func newBackoffs(restored []AddressBackoff) backoffs {
 	return b
 }
 
-// ChangedBackoff returns how the host's address backs off. changed is false if that is as it was at
-// the last call.
+// ChangedBackoff returns the backoff of the host's address. If it has not changed since the last
+// call, changed is false and b is zero.
 func (h Host) ChangedBackoff() (b AddressBackoff, changed bool) {
 	s := h.s
 	if len(s.pacer.backoffs.changed) == 0 {
@@ -45,8 +45,9 @@ func (h Host) ChangedBackoff() (b AddressBackoff, changed bool) {
 	return AddressBackoff{Addr: g.ip(), Gap: s.pacer.extra(&g.pace).backoff, Sites: s.failingSites(id)}, true
 }
 
-// RestorePause forbids requests to the host's site before a moment, as was known before the start.
-// group is the site group that the host belongs to, whatever its address is; "": none.
+// RestorePause forbids requests to the host's site before the given moment. The doc index has kept
+// this pause from before the start of the daemon. group is the site group that the rules put the
+// host into; "": none.
 func (h Host) RestorePause(group string, until time.Duration) {
 	if faulty(faultPauses) {
 		return

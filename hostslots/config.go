@@ -8,19 +8,19 @@ type Config struct {
 	Count         int           // host slots; fixed
 	Len           int           // documents of a slot, those at a spider included
 	Concurrent    int           // open requests to an address
-	MaxConcurrent int           // open requests to an address or a site whose limits allow more
+	MaxConcurrent int           // the most open requests to an address or a site, whatever its limits allow
 	Gap           time.Duration // between two requests to an address; 0: none
 
 	SiteConcurrent int           // open requests to a site; 0: Concurrent
 	SiteGap        time.Duration // between two requests to a site; 0: Gap
 
 	StatusTimeout time.Duration    // a transaction without a status for so long is overdue
-	MaxFetch      time.Duration    // a transaction that is so old is overdue; 0: none is
+	MaxFetch      time.Duration    // a transaction that is older is overdue; 0: its age does not count
 	MaxAttempts   int              // attempts that a document may have, at most 1023; see Blame
-	DelayFactor   float64          // the gap is at least this times the last fetch's time; 0: off
+	DelayFactor   float64          // the gap is at least DelayFactor times the duration of the last fetch; 0: off
 	MaxDelay      time.Duration    // the longest gap that DelayFactor leads to
 	Patience      time.Duration    // a group that cannot send for longer gives up its slot if others wait
-	RejectOver    int              // a group with more documents has its hosts rejected
+	RejectOver    int              // the hosts of a group with more documents are in the reject list
 	Remember      int              // hosts without documents that stay known
 	Leases        bool             // a request needs the lease of its group; fixed
 	CountDocs     bool             // count documents by crawl, for ChangedGroups and Crawls; fixed
@@ -30,9 +30,9 @@ type Config struct {
 }
 
 const (
-	maxAttempts   = 1<<10 - 1      // the most attempts that a document can count
-	maxBackoff    = 64             // times the ordinary gap: the longest that doubling leads to
-	maxRetryAfter = time.Hour      // the longest Retry-After that is obeyed
+	maxAttempts   = 1<<10 - 1      // the largest number of attempts that a document's record can hold
+	maxBackoff    = 64             // doubling ends at this many times the base gap
+	maxRetryAfter = time.Hour      // a longer Retry-After counts as this
 	backoffMemory = 24 * time.Hour // how long the backoff of a quiet group is remembered
 )
 
@@ -40,7 +40,7 @@ const (
 type settings struct {
 	Config
 	revision uint32 // how often it has changed
-	next     uint32 // the group and host that the last change is applied to next; 0: it is applied to all
+	next     uint32 // number of the group and host to which applySettings goes on; 0: it has reached all
 }
 
 // complete sets the values that follow from others.
@@ -80,7 +80,7 @@ func (s *Slots) applySettings(now time.Duration) {
 	groups, hosts := uint32(s.groups.Cap()), uint32(s.hosts.Cap())
 	end := s.cfg.next + groupsAStep
 	for id := s.cfg.next; id < min(end, hosts); id++ {
-		// It may wait for a moment that the former settings gave, or for an open request to end.
+		// The host may wait until a moment that the former settings gave, or for an open request to end.
 		if h := s.hosts.At(id); h.turn == turnWaits || h.turn == turnNone && h.open > 0 {
 			s.updateTurn(id)
 			s.rescheduleHost(now, id)

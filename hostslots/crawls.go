@@ -2,10 +2,9 @@ package hostslots
 
 import "urlserver/internal/container/slab"
 
-// crawlCounts is how many documents of which crawl each host and each group has, if
-// Config.CountDocs asks for that. With Config.NameCrawls alone it only knows the crawl of each
-// document. A host takes its counts along when it changes groups. Documents
-// of no crawl cost nothing here.
+// crawlCounts counts the documents of each crawl by host and by group, if Config.CountDocs is set.
+// With Config.NameCrawls alone it only has the names of the documents' crawls. When a host changes
+// groups, its counts are moved to the new group. Documents without a crawl are not counted.
 type crawlCounts struct {
 	enabled bool
 	counted bool    // false: only the names are kept
@@ -60,8 +59,9 @@ func (c *crawlCounts) init(counted, named bool) {
 	c.byKey = map[countKey]uint32{}
 }
 
-// number returns the number of a crawl, of which a document is added next; 0: its documents are
-// not counted.
+// number returns the number of a crawl, and gives it one if it has none; 0: its documents are not
+// counted. The caller must add a document of the crawl, since only the removal of its last document
+// frees the number.
 func (c *crawlCounts) number(name []byte) uint16 {
 	if len(name) == 0 || len(name) > maxCrawlName || !c.enabled {
 		return 0
@@ -155,8 +155,8 @@ func (c *crawlCounts) dropCount(id uint32) {
 	c.counts.Free(id)
 }
 
-// each calls yield with the crawls of a group's documents and how many those are, at most so many
-// crawls.
+// each calls yield with the name of each crawl of a group and the number of its documents there,
+// for no more than most crawls.
 func (c *crawlCounts) each(groupID uint32, most int, yield func(name string, docs int)) {
 	for id := c.byKey[groupCount(groupID, 0)]; id != 0 && most > 0; most-- {
 		of := c.counts.At(id)

@@ -9,8 +9,8 @@ import (
 	"urlserver/leftover"
 )
 
-// dispatch is what is next: documents and hosts of a group, groups that may be sent to, own
-// requests, and groups that wait for a slot.
+// dispatch has the orders in which documents, hosts, groups and own requests are taken, and the
+// groups that wait for a slot.
 type dispatch struct {
 	queues    docHeaps
 	anyFrom   uint32 // DequeueAny looks from here on: no queue with a smaller number has a document
@@ -18,17 +18,17 @@ type dispatch struct {
 	places    links[host]              // hosts in the rotation of their group, or in line above it
 	wakes     timeheap.Heap            // groups with waiting hosts, by when the first is due
 	caps      timeheap.Heap            // groups with hosts in line, by when the first may go
-	woken     bool                     // more may be in ready than when Next was called
+	woken     bool                     // a group has entered ready since the last look by Next or NextOwnRequest
 	ready     timeheap.Heap            // groups with a document that may be sent, by when they are due
 	ownReady  [OwnQueues]timeheap.Heap // groups with own requests, likewise
 	requests  slab.Slab[ownRequest]
 	own       links[ownRequest]       // own requests that wait in their group
 	hostOwn   links[ownRequest]       // the same, by their hosts
 	closed    map[uint32][]ownWaiting // by host: own requests that are in no group's queue
-	waiting   map[uint32]list         // by host: those that are
+	waiting   map[uint32]list         // by host: own requests that are in its group's queues
 	slotQueue leftover.Queue          // groups that wait for a slot, by when one is of use to them
 	readAhead int                     // calls of Next until readNextAhead reads again
-	read      uint32                  // a sum of what was read ahead; it means nothing
+	read      uint32                  // a sum over records, so that the compiler keeps the reads
 	notReady  recordList[group]       // groups with a slot that they cannot use for Config.Patience
 	quotaUsed recordList[group]       // groups that have sent Config.Len documents from their slot
 }
@@ -64,15 +64,15 @@ func (d *dispatch) setQuotaUsed(id uint32, g *group, in bool) {
 type Selection struct {
 	Group, Host, Origin, Doc uint32
 	Pool                     uint32        // the spider pool that the document is for; 0: any spider
-	Due                      time.Duration // since when
-	Spider                   uint32        // that the slot's last document went to; 0: none
+	Due                      time.Duration // the moment since which it may be sent
+	Spider                   uint32        // the spider that got the slot's last document; 0: none
 	queue                    uint32
 }
 
-// Next returns a document of the group that has been due longest. If ok is false, wait is how long
-// until one is due; 0: none is without some other event. The caller decides what happens to the
-// document before it calls Next again: by Send, DequeueSelected, Origin.SetRobotsPending or
-// Suspend.
+// Next returns a document of the group that has been due longest. If ok is false, no group is due:
+// wait is the time until one will be, or 0 if that takes another event. Before it calls Next again,
+// the caller must pass the document to Send, DequeueSelected or Suspend, or call
+// Origin.SetRobotsPending for its origin.
 func (s *Slots) Next(now time.Duration) (sel Selection, wait time.Duration, ok bool) {
 	s.pacer.now = max(s.pacer.now, now)
 	s.expireLeases(now) // one may have ended since the last Tick
@@ -110,8 +110,8 @@ func (s *Slots) selection(groupID, queue uint32) Selection {
 	}
 }
 
-// Send marks the selected document as sent to a spider. Spiders have small numbers of the
-// caller's, other than 0.
+// Send marks the selected document as sent to a spider. The caller numbers the spiders, with small
+// numbers other than 0.
 func (s *Slots) Send(now time.Duration, sel Selection, spider uint32) TransID {
 	o, h, g := s.origins.At(sel.queue), s.hosts.At(sel.Host), s.groups.At(sel.Group)
 	s.docs.At(s.dispatch.queues.pop(&o.queue)).addAttempts(1)
@@ -148,8 +148,9 @@ func (s *Slots) updateSlot(now time.Duration, id uint32, g *group) {
 	}
 }
 
-// slotUsefulFrom returns the moment from which a group without a slot could use one. If that has
-// come, it is the moment at which it came, so that the slot queue stays in order.
+// slotUsefulFrom returns the moment from which a group without a slot could use one. A group that
+// waits in the slot queue by a moment that has passed keeps that moment, and so its place in the
+// queue.
 func (s *Slots) slotUsefulFrom(now time.Duration, id uint32, g *group) time.Duration {
 	due := s.usableFrom(g)
 	if due == math.MaxInt64 {
@@ -210,14 +211,15 @@ func (s *Slots) isNotReady(now time.Duration, id uint32, g *group) bool {
 }
 
 // hasUsedQuota reports whether a group has sent Config.Len documents from its slot and none is at
-// a spider. Other groups that wait are next then, so that a group that gets more and more
-// documents does not keep its slot for ever.
+// a spider. preemptFor then gives the slot to a group that waits, so that a group that gets more
+// and more documents does not keep its slot for ever.
 func (s *Slots) hasUsedQuota(g *group) bool {
 	return g.slot != 0 && g.sent == 0 && s.table.slots[g.slot-1].sent >= uint32(s.cfg.Len)
 }
 
-// preemptFor empties a slot for a group that could use it from the given moment: that of a group
-// that cannot use it or, if the moment has come, of one that has used its quota.
+// preemptFor empties a slot for a group that could use it from the given moment. It takes the slot
+// of a group that is not ready or, if the moment has come, of a group that has used its quota. It
+// returns false if there is no such slot.
 func (s *Slots) preemptFor(now, from time.Duration) bool {
 	if from == math.MaxInt64 || from-now > s.cfg.Patience {
 		return false

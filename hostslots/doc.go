@@ -14,7 +14,7 @@
 //     beyond Config.Len, and those of groups without a slot, are leftover. They do not move when
 //     there is room for them: a group has its queues whether it has a slot or not.
 //   - The hosts of a group with a document that may be sent are its rotation. A host whose site
-//     may not be requested yet waits beside it in a heap by the moment from which it may. The
+//     may not be requested yet waits in another heap, by the moment from which the site may be. The
 //     group is in the ready heap while it has a slot, a rotation, fewer open requests than allowed
 //     and, with Config.Leases, a lease. Its key there is the moment from which a request may be
 //     sent to it.
@@ -38,18 +38,19 @@
 //     record has the pace of its site, which stays with the host when it changes addresses.
 //   - The hosts of a rule's group, and a host on a shared network, are a group that is one site.
 //     The group's pace is the site's. Above it is the record of the address or of the network
-//     (host.above). Hosts that may not be requested for what is above them stand in line there.
-//     With Config.Leases a host there needs two leases: a daemon gets that of the group first, and
-//     that of the address while hosts are in line there. All daemons get them in this order, so no
-//     two daemons have one lease each and wait for the other.
+//     (host.above). A host that the address or the network holds back stands in line there.
+//     With Config.Leases a request to a host below an address needs two leases. The daemon asks
+//     for the lease of the group first, and for that of the address once a host is in line there.
+//     All daemons ask in this order, so no two daemons have one of the leases each and wait for
+//     the other.
 //   - Crawl-delay, backing off, Retry-After and Config.DelayFactor concern the site alone. An
 //     address backs off when several of its sites do (failures).
 //
 // # Components
 //
 // Slots is a façade over components. A component changes its own fields and its own part of a
-// record. What concerns several is a method of Slots, which ends with Slots.reschedule: that alone
-// moves a group into and out of the ready heaps and its slot.
+// record. A change that concerns several components is a method of Slots. It ends with
+// Slots.reschedule, which alone moves a group into and out of the ready heaps and its slot.
 //
 //	registry    records of documents, origins, hosts and groups; their texts and indexes
 //	slotTable   slots, cells of active ranges, transactions and their timeouts
@@ -67,8 +68,8 @@
 //
 //   - A group is in a ready heap only while a request to it may be sent at the heap's key. Each
 //     request sets the group's last request and so moves the key. Before a host is selected its
-//     site and what is above its group are checked (Slots.isRequestable). So nothing is requested
-//     too early, or too often at a time, by any order of calls.
+//     site and what is above its group are checked (Slots.isRequestable). So no order of calls
+//     makes a request leave too early, or while as many as allowed are open.
 //   - The pace belongs to the site and the address, not to the slot: it stays when the slot changes
 //     hands. A host, or a group, that must still wait is not forgotten.
 //   - Time 0, the start of the daemon, counts as a request to each site and address.

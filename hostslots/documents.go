@@ -11,11 +11,11 @@ type Candidate struct {
 	OfOrigin bool   // the URL begins with the key of Origin, so that only the rest of it is copied
 	Payload  []byte // copied; it has at most 8192 bytes
 	Priority int32  // documents of an origin with a greater one go first
-	Attempts int    // sendings that count already
+	Attempts int    // earlier sendings that count as attempts
 }
 
-// Doc is a held document. ID and Payload must not be changed. They, and AppendURL, are good until
-// the document ends.
+// Doc is a held document. ID and Payload must not be changed. They are valid until the document
+// ends, and AppendURL may be called until then.
 type Doc struct {
 	ID       []byte
 	Payload  []byte // empty: none
@@ -72,7 +72,7 @@ func (s *Slots) Doc(n uint32) Doc {
 	}
 }
 
-// keyOf returns the key of a document's origin if the document's URL goes on after it, or nothing.
+// keyOf returns the key of a document's origin if t.url is only the part after the key; otherwise nil.
 func (r *registry) keyOf(d *document, t *docText) []byte {
 	if !t.ofOrigin {
 		return nil
@@ -113,7 +113,7 @@ func (s *Slots) addDocs(queue uint32, crawl uint16, n int) {
 		g.slowDocs += uint32(n)
 	}
 	loses, gets := g.docs == 0 && g.slot != 0, g.docs > 0 && g.slot == 0 && s.table.firstEmpty != 0
-	if !loses && !gets { // a slot, as soon as it is rescheduled, with all that follows from that
+	if !loses && !gets { // a slot: reschedule takes or gives it, and then calls docsChanged
 		s.docsChanged(h.group)
 	}
 }
@@ -185,9 +185,9 @@ func (s *Slots) Dequeue(doc uint32) bool {
 	return true
 }
 
-// DequeueAny takes some queued document out of its queue, for the caller to End. It looks at so many
-// origins at most. If doc is 0 it found none there; more reports whether the next call may find one.
-// If not, no document is queued.
+// DequeueAny takes some queued document out of its queue, for the caller to End. It looks at no
+// more than most origins. If doc is 0, these had no queued document. more then reports whether
+// there are other origins to look at; if not, no document is queued anywhere.
 func (s *Slots) DequeueAny(most uint32) (doc uint32, more bool) {
 	from, end := max(s.dispatch.anyFrom, 1), uint32(s.origins.Cap())
 	to := min(from+most, end)
@@ -201,9 +201,9 @@ func (s *Slots) DequeueAny(most uint32) (doc uint32, more bool) {
 	return 0, to < end
 }
 
-// Queued calls yield with DOC_IDs and URLs of documents that are queued at the origin until it
-// returns false, at most so many: first those that are next, one for each spider pool, then some
-// that follow. Both slices are valid during the call only.
+// Queued calls yield with the DOC_IDs and URLs of no more than most documents that are queued at
+// the origin, until yield returns false: first the next document for each spider pool, then some of
+// those behind. Both slices are valid during the call only.
 func (o Origin) Queued(most int, yield func(id, url []byte) bool) {
 	s := o.s
 	walk, url := s.dispatch.queues.walk[:0], s.dispatch.queues.url[:0]
@@ -228,8 +228,8 @@ func (o Origin) Queued(most int, yield func(id, url []byte) bool) {
 	}
 }
 
-// queueChanged updates a host after the first document of one of its origins or pool queues, or the
-// result of origin.offers, which was before, may have changed.
+// queueChanged updates the host of an origin or pool queue after the queue's first document, or its
+// result of origin.offers, may have changed. before is that result before the change.
 func (s *Slots) queueChanged(queue uint32, before bool) {
 	if s.dispatch.offering.update(queue, before) != before {
 		s.updateTurn(s.HostOf(queue))

@@ -9,8 +9,8 @@ import (
 // site does when mostFailing of them did so within failingTime, or when two did and no site of the
 // address has succeeded since the first of the two.
 type failures struct {
-	sites   []failure // the earliest first, each site once, at most mostFailing
-	success time.Duration
+	sites   []failure     // the earliest first, each site once, at most mostFailing
+	success time.Duration // when a site of the address last succeeded
 }
 
 // failure is the last time at which a site answered 429 or 503.

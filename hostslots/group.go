@@ -41,14 +41,14 @@ func (g Group) FirstInLine() (hostID uint32) { return g.record().line.head }
 // Docs returns the number of documents held for the group's hosts.
 func (g Group) Docs() int { return int(g.record().docs) }
 
-// Crawls calls yield with crawls and how many documents of the group belong to each: each crawl
-// once, at most so many of them.
+// Crawls calls yield with the name of each crawl of the group's documents and the number of these,
+// for no more than most crawls.
 func (g Group) Crawls(most int, yield func(name string, docs int)) {
 	g.s.crawls.each(g.id, most, yield)
 }
 
-// Gap returns the least time between two requests to the group, as it is now. It is that of the
-// site if the group has one only.
+// Gap returns the gap of the group that is in force now. For an address with one site it is at
+// least the gap of that site.
 func (g Group) Gap() time.Duration {
 	r := g.record()
 	gap := g.s.pacer.gap(&r.pace, g.s.pacer.groupGap(r))
@@ -68,9 +68,10 @@ func (g Group) NextRequest() time.Duration {
 	return due
 }
 
-// FreeFrom returns the moment from which another daemon may have the group. It knows nothing of the
-// group's sites, so each of them has waited for its gap by then. What a site asked for counts up to
-// Config.Patience: the doc index keeps what must wait longer.
+// FreeFrom returns the moment from which another daemon may have the group. The other daemon does
+// not know when this one requested the group's sites, so the gap of each site has passed by then.
+// Of a longer gap that a site asked for, Config.Patience counts at most: the doc index keeps longer
+// pauses.
 func (g Group) FreeFrom() time.Duration { return max(g.NextRequest(), g.record().sitesDue) }
 
 // onlyHost returns the host of an address that has one only, or nil.
@@ -84,8 +85,8 @@ func (g Group) onlyHost() *host {
 // Open returns the number of open requests to the group.
 func (g Group) Open() int { return g.record().open() }
 
-// LeftSharedUntil returns until when nothing is sent to the group, an address that has left a shared
-// network; see Place.LeftShared. 0: it has not.
+// LeftSharedUntil returns the moment before which nothing is sent to the group because it is an
+// address that has left a shared network; see Place.LeftShared. 0: it has left none.
 func (g Group) LeftSharedUntil() time.Duration {
 	if r := g.record(); r.pace.cause == LeftShared {
 		return r.pace.notBefore
@@ -110,8 +111,8 @@ func (g Group) LeaseGranted(now, until time.Duration) {
 	}
 }
 
-// YieldLease stops all requests to a leased group. ReleasedLeases returns it when none is open.
-// Then NextWantedLease does not return it for so long.
+// YieldLease stops new requests to a leased group. ReleasedLeases returns the group once no request
+// to it is open. From then on NextWantedLease does not return it for the duration rest.
 func (g Group) YieldLease(now, rest time.Duration) {
 	r := g.record()
 	if r.lease.state != leased {
@@ -122,8 +123,8 @@ func (g Group) YieldLease(now, rest time.Duration) {
 	g.s.reschedule(now, g.id)
 }
 
-// LeaseFree says that the lease of the group may be had after a while. If it was denied, NextWantedLease
-// returns it then.
+// LeaseFree records that the lease of the group will be free after the given duration. If the lease
+// was denied, NextWantedLease returns the group then.
 func (g Group) LeaseFree(now, after time.Duration) {
 	if r := g.record(); r.lease.state == denied && now+after < g.s.leases.ends.Due(g.id) {
 		r.lease.denials = 0
@@ -131,7 +132,8 @@ func (g Group) LeaseFree(now, after time.Duration) {
 	}
 }
 
-// LeaseAgain has NextWantedLease return the group again at once: its lease was asked for under another host's name.
+// LeaseAgain makes a group that NextWantedLease returned want a lease again, without a pause. The
+// caller asked for the lease under the name of a host that may have left the group.
 func (g Group) LeaseAgain() {
 	if r := g.record(); r.lease.state == asked {
 		r.lease.state = wanted

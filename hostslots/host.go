@@ -107,8 +107,9 @@ func (h Host) Leased() bool {
 	return group != 0 && h.s.Group(group).Leased()
 }
 
-// LeasedUntil returns the end of the leases that a request to the host needs, which the daemon must
-// have: that of its group, and that of the address above a site group.
+// LeasedUntil returns the end of the lease that a request to the host needs, or of the first to end
+// if it needs two: that of its group, and that of the address above a site group. The daemon must
+// have both.
 func (h Host) LeasedUntil() time.Duration {
 	ends, r := &h.s.leases.ends, h.record()
 	until := ends.Due(r.group)
@@ -122,8 +123,9 @@ func (h Host) LeasedUntil() time.Duration {
 // sites ask for. The host must have a group.
 func (h Host) GroupDue() time.Duration { return h.s.pacer.groupDue(h.s.groups.At(h.record().group)) }
 
-// RemainingWait returns how long no request may be sent to the host's site, and the site's gap if
-// it is longer than Config.SiteGap; both are 0 otherwise.
+// RemainingWait returns how long no request may be sent to the host, 0 if one may be sent now, and
+// the gap of its site, 0 if that is not longer than Config.SiteGap. Both are 0 for a host without a
+// group.
 func (h Host) RemainingWait(now time.Duration) (wait, gap time.Duration) {
 	s, r := h.s, h.record()
 	if r.group == 0 {

@@ -69,8 +69,9 @@ func (s *Slots) ensureHost(name, key []byte) uint32 {
 	return id
 }
 
-// Hosts calls yield with the numbers of known hosts. It looks at most numbers, beginning with
-// from; next is where to go on, 0 after the last.
+// Hosts calls yield with the numbers of known hosts. It looks at no more than most numbers,
+// beginning with from. next is the value of from for the next call; 0: all numbers have been looked
+// at.
 func (s *Slots) Hosts(from, most uint32, yield func(hostID uint32)) (next uint32) {
 	end := uint32(s.hosts.Cap())
 	until := min(from+most, end)
@@ -93,11 +94,11 @@ type Place struct {
 	Addr    netip.Addr // that requests go to
 	Group   string     // the name of its site group, which other hosts may be in, too; "": none
 	Network string     // the shared network that it is on, where it is a site group by itself; "": none
-	Covered bool       // the lease of Group is that of Addr, too: the address itself is one of its hosts
+	Covered bool       // the lease of Group counts for Addr, too: the group has the address as one of its hosts
 	Site    Limits
 	Address AddressLimits // of Addr
 
-	LeftShared time.Duration // no request to Addr before, as it was on a shared network; 0: it was not
+	LeftShared time.Duration // no request to Addr before, as it has left a shared network; 0: it has not
 }
 
 // GroupID returns the ID of the group that a host is in at a place: that of its address or of its
@@ -181,10 +182,9 @@ func (h Host) IsAt(p Place) bool {
 		s.groups.At(r.above).id == p.aboveID() && s.addr(h.id) == p.Addr && r.covered == p.Covered
 }
 
-// Bind puts the host into the group of a place: that of its address or, with a name, its site
-// group, whatever addresses the hosts of that have. It puts the place's limits in force. A settled
-// host stays where it is. The host keeps its pace. If the group is the site, the group obeys it,
-// too.
+// Bind puts the host into the group of a place, and the limits of the place in force. It does
+// nothing to a settled host. The host keeps its pace. A site group takes over the host's pace where
+// that is stricter than its own.
 func (h Host) Bind(now time.Duration, p Place) {
 	s, r := h.s, h.record()
 	if h.Settled() {
@@ -205,7 +205,7 @@ func (h Host) Bind(now time.Duration, p Place) {
 			s.named.names[g.id] = p.Group
 		}
 		s.pacer.merge(&g.pace, &r.site)
-	} else if r.wasSite { // what it was asked there does not count for the address yet
+	} else if r.wasSite { // the address has not counted the host's last request in its site group
 		g.pace.requested(r.site.last)
 	}
 	r.group, r.failed, r.wasSite = id, false, false
@@ -223,7 +223,7 @@ func (h Host) Bind(now time.Duration, p Place) {
 	s.reschedule(now, id)
 }
 
-// enterAbove puts what is above the site group of a place above a host.
+// enterAbove puts a host of a site group below the address or the shared network of a place.
 func (s *Slots) enterAbove(now time.Duration, hostID uint32, p *Place) {
 	if p.kind() == ofAddress {
 		return
@@ -266,7 +266,7 @@ func (h Host) Unbind(now time.Duration) {
 	}
 }
 
-// leaveGroup takes a host out of its group. The host keeps its pace, and that of a site group.
+// leaveGroup takes a host out of its group. The host keeps its pace, and takes over that of a site group.
 func (s *Slots) leaveGroup(now time.Duration, hostID uint32) {
 	h := s.hosts.At(hostID)
 	id := h.group

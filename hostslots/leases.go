@@ -11,11 +11,11 @@ import (
 // leases is what is known of the daemon's leases of host groups. With Config.Leases a request is
 // sent only while its group is leased: without a lease a group is in no ready heap.
 type leases struct {
-	ends             timeheap.Heap     // leased and denied groups, by the end of that
+	ends             timeheap.Heap     // leased and denied groups, by when the lease or the denial ends
 	wanted           recordList[group] // groups that want a lease, longest first
-	idle             []uint32          // groups that may not need their lease; some twice
-	deferredReleases timeheap.Heap     // leased groups that do not need it, by the end of their gap
-	rest             time.Duration     // how long the lease of a group that yields is not asked for again
+	idle             []uint32          // leased groups that may not need their lease any more; some are listed twice
+	deferredReleases timeheap.Heap     // leased groups that do not need their lease, by when ReleasedLeases looks again
+	rest             time.Duration     // how long after its release a yielded lease is not asked for again
 }
 
 // lease is the state of one group's lease.
@@ -62,9 +62,9 @@ func (s *Slots) hasLeaseAbove(h *host) bool {
 	return !s.cfg.Leases || up.kind == ofNetwork || h.covered || up.lease.usable()
 }
 
-// deniedLease returns the group whose lease was denied, so that a group can send nothing: the
-// group itself, or the address that its hosts are in line at; 0: neither. It looks at the address
-// of one host.
+// deniedLease returns the group whose denied lease keeps a group from sending: the group itself, or
+// the address at which its hosts are in line; 0: neither lease was denied. It looks at the address
+// of the first host only.
 func (s *Slots) deniedLease(id uint32, g *group) (denies uint32) {
 	if g.lease.state == denied {
 		return id
@@ -78,9 +78,9 @@ func (s *Slots) deniedLease(id uint32, g *group) (denies uint32) {
 	return 0
 }
 
-// deniedAbove is called when the lease of an address was denied. The site groups whose hosts are
-// in line there cannot use their slots until it is asked for again. Hosts whose alias has the
-// address go before them, see passes.
+// deniedAbove is called when the lease of an address was denied. The site groups whose hosts are in
+// line there cannot use their slots until the daemon asks for the lease again. deniedAbove moves
+// hosts whose alias has the address to the front of the line; see passes.
 func (s *Slots) deniedAbove(now time.Duration, addressID uint32) {
 	up, until := s.groups.At(addressID), s.leases.ends.Due(addressID)
 	next := up.line.head
@@ -103,7 +103,8 @@ func (s *Slots) deniedAbove(now time.Duration, addressID uint32) {
 	}
 }
 
-// update asks for a lease or gives it up, as the group needs it. A denial lasts its time.
+// update makes a group want a lease if it needs one, and no longer want one if it does not. A
+// leased group that does not need its lease goes to idle. A denial stays as it is.
 func (l *leases) update(id uint32, g *group) {
 	switch needs := g.needsLease(); {
 	case needs && g.lease.state == unleased:
@@ -113,7 +114,7 @@ func (l *leases) update(id uint32, g *group) {
 	case g.lease.state == wanted:
 		g.lease.state = unleased
 		l.wanted.remove(id)
-	case g.lease.state == leased: // it may need it again before ReleasedLeases looks
+	case g.lease.state == leased: // the group may need its lease again before ReleasedLeases looks
 		l.idle = append(l.idle, id)
 	}
 }
@@ -136,7 +137,8 @@ func (l *leases) grant(id uint32, g *group, until time.Duration) bool {
 	return true
 }
 
-// deny is grant's counterpart.
+// deny notes that a lease was denied or lost. It returns false, and does nothing, if the group has
+// neither asked for the lease nor has it.
 func (l *leases) deny(now time.Duration, id uint32, g *group, most time.Duration) bool {
 	if g.lease.state != asked && g.lease.state != leased {
 		return false
@@ -158,12 +160,12 @@ func (s *Slots) NextWantedLease() (groupID uint32) {
 	return id
 }
 
-// ReleasedLeases gives up the leases that are not needed, and appends their groups. If the gap of
-// a group ends within linger, and before the lease does, the lease is kept until then: no other
-// daemon could use the group sooner, and more documents may come. That of an address with site
-// groups is kept for linger, since their next request needs it. So is that of a group with
-// documents in a slot and no gap to wait for: most often the address of its host is looked up
-// again, which is soon over.
+// ReleasedLeases ends the leases that their groups do not need, and appends these groups to to. If
+// the gap of a group ends within linger, and before the lease does, the lease is kept until then:
+// no other daemon could use the group sooner, and more documents may come. The lease of an address
+// with site groups is kept for linger, since their next request needs it. So is the lease of a
+// group with a slot, documents and no gap to wait for: most often the daemon is looking up the
+// address of its host again, which takes little time.
 func (s *Slots) ReleasedLeases(now, linger time.Duration, to []uint32) []uint32 {
 	for _, id := range s.leases.idle {
 		to = s.releaseLease(now, linger, id, to)
@@ -201,8 +203,7 @@ func (s *Slots) releaseLease(now, linger time.Duration, id uint32, to []uint32) 
 	return append(to, id)
 }
 
-// LeaseFree says that others have released the lease of an address, and that it may be had after a
-// while. If it was denied, NextWantedLease returns it then.
+// LeaseFree is Group.LeaseFree for the group of an address. It does nothing if there is no such group.
 func (s *Slots) LeaseFree(now time.Duration, addr netip.Addr, after time.Duration) {
 	if id, known := s.groupByID[addr.As16()]; known {
 		s.Group(id).LeaseFree(now, after)

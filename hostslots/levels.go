@@ -61,8 +61,8 @@ func (s *Slots) countWaiting(h *host, g *group, n int) {
 }
 
 // heldBy returns the level that keeps a group with something to send from sending it, and the moment
-// from which it may be sent as far as the paces are concerned. NoLevel: none does, or all requests to
-// the sites of an address are open that these may have.
+// from which it may be sent as far as the paces are concerned. NoLevel: no level does, or each site
+// of an address has as many open requests as it may have.
 func (s *Slots) heldBy(now time.Duration, id uint32, g *group) (level Level, next time.Duration) {
 	own, due := g.level(), s.pacer.groupDue(g)
 	only := s.Group(id).onlyHost()

@@ -20,7 +20,7 @@ func (h Host) SetLimits(now time.Duration, l Limits) {
 	s.closedChanged(now, h.id)
 }
 
-// changeLimits is called when a host of a group, or of a group below it, has other limits now.
+// changeLimits is called when the limits of a host of a group, or of a group below it, have changed from old to l.
 func (s *Slots) changeLimits(groupID uint32, old, l Limits) {
 	if groupID != 0 {
 		g := s.groups.At(groupID)
@@ -46,9 +46,10 @@ func (h Host) SetPlaceLimits(now time.Duration, p Place) {
 	s.reschedule(now, id)
 }
 
-// SetCap sets what the daemon may use of a shared network now: a request each gap, and so many open
-// requests, over all its sites. With 0 open requests, and before the first call, nothing is sent.
-// A network that was not known counts as asked now: its sites may have been asked before it was.
+// SetCap sets this daemon's share of the cap of a shared network: one request each gap, and at most
+// concurrent open requests, over all its sites. With concurrent 0, and before the first call,
+// nothing is sent to the network. A network that was not known counts as requested now, since its
+// sites may have been requested before it became known.
 func (s *Slots) SetCap(now time.Duration, network string, gap time.Duration, concurrent int) {
 	id := networkID(network)
 	_, known := s.groupByID[id]
@@ -84,8 +85,8 @@ func (h Host) SetCrawlDelay(now, delay time.Duration) {
 	s.reschedule(now, r.group)
 }
 
-// removeCrawlDelay is called when a host with this Crawl-delay leaves the group or has another one
-// now. The group's hosts are looked through only if it was the last with the longest delay.
+// removeCrawlDelay is called when a host with this Crawl-delay leaves the group or gets another
+// delay. It looks through the group's hosts only if this was the last host with the longest delay.
 func (s *Slots) removeCrawlDelay(g *group, delay time.Duration) {
 	if !s.pacer.removeCrawlDelay(g, delay) {
 		return
@@ -118,9 +119,9 @@ func (s *Slots) endBlocks(now time.Duration) {
 	}
 }
 
-// SetRobotsPending holds back the documents of the origin while its robots.txt is not known, or
-// lets them go on. Then the host is next in its group: its document was, before robots.txt was
-// needed.
+// SetRobotsPending holds back the documents of the origin while its robots.txt is not known, or, if
+// pending is false, lets them go on. It then also moves the host to the front of its group's
+// rotation, where the host was when the robots.txt was found to be missing.
 func (o Origin) SetRobotsPending(now time.Duration, pending bool) {
 	s, hostID := o.s, o.s.HostOf(o.id)
 	o.queues(func(id uint32) {

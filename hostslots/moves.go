@@ -6,13 +6,13 @@ import "time"
 // are open.
 type moves struct {
 	pending map[uint32]destination // by host
-	movable []uint32               // hosts without open requests; some are not to move any more
+	movable []uint32               // hosts whose last open request has ended; the move of some was cancelled since
 }
 
-// destination is where a host is to go. Both are 0 if its requests are open elsewhere.
+// destination is where a host is to go. Both fields are 0 if its open requests are at another address.
 type destination struct {
-	group uint32 // it waits for the host
-	above uint32 // above the group: the host's open requests count there, too; 0: they do already
+	group uint32 // sends nothing until the host can join it
+	above uint32 // above group: counts the host's open requests, too; 0: none is, or it counts them already
 }
 
 func (m *moves) init() { m.pending = map[uint32]destination{} }
@@ -27,12 +27,12 @@ func (m *moves) incoming(groupID uint32) (hostID uint32) {
 	return hostID
 }
 
-// Move takes the host with all its documents out of its group, and returns true; the caller binds
-// it again. The host is put under the limits of the place that it is to go to, and a group that is
-// its site obeys its pace. If requests to the host are open it cannot leave: Move returns false,
-// and Movable returns the host when they have ended. Until then nothing is sent to the host, nor to
-// the group that it is to join. With elsewhere that group does not wait: the host has another
-// address now, so the open requests are at another machine, and may take long.
+// Move takes the host with all its documents out of its group, and returns true; the caller must
+// bind it again. Move puts the limits of the new place on the host, and a site group there takes
+// over the host's pace. If requests to the host are open, it cannot leave: Move returns false, and
+// Movable returns the host when they have ended. Until then nothing is sent to the host, nor to the
+// group that it is to join. With elsewhere that group does not wait: the host has another address
+// now, so the open requests are at another machine, and may take long.
 func (h Host) Move(now time.Duration, to Place, elsewhere bool) (moved bool) {
 	s, r := h.s, h.record()
 	if r.open > 0 {
@@ -78,7 +78,7 @@ func (s *Slots) beginMove(now time.Duration, hostID uint32, to *Place, elsewhere
 	}
 }
 
-// leaveDestination undoes what beginMove did to where a host was to go.
+// leaveDestination undoes the changes of beginMove to the group that a host was to join and to what is above it.
 func (s *Slots) leaveDestination(now time.Duration, hostID uint32) {
 	d := s.moves.pending[hostID]
 	delete(s.moves.pending, hostID)
@@ -105,10 +105,10 @@ func (s *Slots) addBelow(now time.Duration, groupID uint32, n int) {
 	s.reschedule(now, groupID)
 }
 
-// mergeAhead makes a site group that a host is to join obey the pace of the host before it joins, and
-// what is above that wait as if the host had been below it. An address waits so for a host that comes
-// out of a site group, whose requests did not count for it.
-// It does not add a group for a host without work that need not wait.
+// mergeAhead makes a site group take over the pace of a host before the host joins it, and makes
+// the address or network above the group count the host's last request. An address does so for a
+// host that comes out of a site group, whose requests it has not counted. mergeAhead adds no group
+// for a host that has no work and need not wait.
 func (s *Slots) mergeAhead(now time.Duration, hostID uint32, to *Place) {
 	h := s.hosts.At(hostID)
 	if to.kind() == ofAddress && !h.wasSite {

@@ -2,10 +2,10 @@ package hostslots
 
 import "urlserver/internal/container/slab"
 
-// offering is the origins and pool queues of each host that offer a document, in the order in which
-// their first documents go. host.first is the first of them. Few hosts have others. These are in a
-// heap of the host, each with a copy of its first document, which its origin.place names. The
-// origin.place of host.first names the root of the heap; 0: it is empty.
+// offering orders the origins and pool queues of each host that offer a document, by their first
+// documents. host.first is the first queue. Few hosts have others. For each of these, a heap of the
+// host has a copy of the queue's first document, and origin.place is the number of the copy. The
+// origin.place of host.first is the root of the heap; 0: the heap is empty.
 type offering struct {
 	records *registry
 	copies  slab.Slab[document]
@@ -14,8 +14,8 @@ type offering struct {
 
 func (f *offering) init(r *registry) { f.records, f.heaps.docs = r, &f.copies }
 
-// update puts a queue where it belongs after its first document, or the result of origin.offers,
-// which was before, may have changed. It returns what origin.offers returns now.
+// update puts a queue where it belongs after its first document, or its result of origin.offers,
+// may have changed. before is that result before the change; update returns the present one.
 func (f *offering) update(queue uint32, before bool) (offers bool) {
 	o := f.records.origins.At(queue)
 	offers = o.offers()

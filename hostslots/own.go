@@ -31,9 +31,9 @@ type ownRequest struct {
 }
 
 // QueueOwnRequest queues a request of the daemon's own to the host: one hop of a robots.txt fetch.
-// It is sent at the pace of the host's group, before the group's documents, and needs no slot.
-// NextOwnRequest returns its name, which is the caller's. While the host has no group or is
-// blocked the request waits.
+// It is sent at the pace of the host's group, before the group's documents, and needs no slot. The
+// caller chooses its name, which NextOwnRequest returns. While the host has no group or is blocked
+// the request waits.
 func (h Host) QueueOwnRequest(now time.Duration, name uint32, queue OwnQueue) {
 	s, r := h.s, h.record()
 	r.own++
@@ -77,7 +77,7 @@ func (d *dispatch) setWaiting(hostID uint32, requests list) {
 	}
 }
 
-// takeOwn takes a request out of its queue. With suspend it waits outside of the group's queues.
+// takeOwn takes a request out of the queue of its group. With suspend it puts it into dispatch.closed.
 func (s *Slots) takeOwn(id uint32, suspend bool) ownRequest {
 	d := &s.dispatch
 	o := *d.requests.At(id)
@@ -121,8 +121,8 @@ func (h Host) RetractOwnRequests(
 }
 
 // NextOwnRequest starts a request of the group that has been due longest, and returns its name and
-// the address that it goes to. If ok is false, wait is how long until one is due; 0: none is
-// without some other event.
+// the address that it goes to. If ok is false, no request is due: wait is the time until one will
+// be, or until a document of a group that the call has woken will be; 0: that takes another event.
 func (s *Slots) NextOwnRequest(now time.Duration, queue OwnQueue) (
 	name uint32, addr netip.Addr, wait time.Duration, ok bool,
 ) {
@@ -175,8 +175,8 @@ func (s *Slots) nextOwn(now time.Duration, queue OwnQueue) (groupID uint32, wait
 	return 0, 1
 }
 
-// OwnRequestSent counts the gaps of a request that NextOwnRequest started from now, the moment at
-// which it leaves the daemon. Without an open request to the host it does nothing.
+// OwnRequestSent makes the gaps of a request that NextOwnRequest started count from now, when the
+// request leaves the daemon. If no request to the host is open, it does nothing.
 func (h Host) OwnRequestSent(now time.Duration) {
 	if h.record().open > 0 {
 		h.s.requested(now, h.id, now)

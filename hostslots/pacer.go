@@ -12,9 +12,9 @@ import (
 // network, and how many requests may be open.
 type pacer struct {
 	cfg         *settings
-	now         time.Duration // of the last call that said it
+	now         time.Duration // the latest time that a caller has passed
 	extras      slab.Slab[extra]
-	limits      slab.Slab[hostLimits]  // a few, which rules give to many hosts
+	limits      slab.Slab[hostLimits]  // the different limits of hosts: few, as a rule gives many hosts the same
 	limitsNos   map[Limits]uint32      // their numbers there
 	limitCounts map[uint32]limitCounts // of the groups with limits on any host
 	failures    map[uint32]*failures   // of the addresses at which sites failed lately
@@ -30,8 +30,8 @@ func (p *pacer) init(cfg *settings) {
 	p.backoffs = newBackoffs(cfg.Backoffs)
 }
 
-// pace is when something was requested and how long it is to be left alone: a site, an address or
-// a shared network. Only sites have took.
+// pace has the times from which the next request to a site, an address or a shared network is
+// computed. Only sites have took.
 type pace struct {
 	last      time.Duration // last request; 0, the start of the daemon, counts as one
 	notBefore time.Duration // no request before this moment, whatever the gap
@@ -80,10 +80,10 @@ type Cause uint8
 
 const (
 	Nothing     Cause = iota
-	RetryAfter        // it sent Retry-After
+	RetryAfter        // the site sent Retry-After
 	LastFetch         // the last fetch took long; see Config.DelayFactor
 	LeftShared        // the address was on a shared network; see Place.LeftShared
-	BeforeStart       // it was to be left alone before the daemon started; see Host.RestorePause
+	BeforeStart       // the pause began before the daemon started; see Host.RestorePause
 )
 
 // requested counts a request at the given moment.
@@ -209,7 +209,7 @@ func (p *pacer) siteGap(h *host) time.Duration {
 	return gap
 }
 
-// siteOpen returns how many requests to such a host may be open.
+// siteOpen returns how many requests to a host that is a site by itself may be open.
 func (p *pacer) siteOpen(h *host) int {
 	switch {
 	case faulty(faultSiteOpen):
@@ -308,7 +308,7 @@ type Limits struct {
 	Raises     bool          // the address is allowed as much if all its hosts are; see AddressLimits
 }
 
-// hostLimits is limits that hosts have. They are forgotten when no host has them any more.
+// hostLimits is limits, and the number of hosts that have them. setLimits removes it with the last of these.
 type hostLimits struct {
 	Limits
 	hosts uint32
@@ -337,7 +337,7 @@ func (p *pacer) setLimits(h *host, l Limits) {
 	}
 }
 
-// limitsNo returns the number of limits that one host more has now; 0: those that change nothing.
+// limitsNo returns the number of limits, for which it counts one more host; 0: the zero Limits.
 func (p *pacer) limitsNo(l Limits) uint32 {
 	if l == (Limits{}) {
 		return 0
@@ -359,9 +359,8 @@ type AddressLimits struct {
 	Concurrent int           // open requests to the address
 }
 
-// strictest is the strictest limits of a group's hosts: of an address, those that raise its own.
-// The values of Config are not in it but are taken when they are needed, so that new settings hold
-// at once.
+// strictest combines the limits of a group's hosts; of an address, those with Raises. The values of
+// Config are not in it: groupGap and groupOpen read them, so that new settings hold at once.
 type strictest struct {
 	gap             time.Duration // longest of the hosts with Limits.Gap
 	concurrent      int32         // least of those with Limits.Concurrent; 0: no host has limits

@@ -6,7 +6,7 @@ import (
 	"urlserver/internal/container/slab"
 )
 
-// pools is what is known of spider pools. The documents of an origin that are for one pool have a
+// pools has the suspended queues of spider pools. The documents of an origin that are for one pool have a
 // pool queue of their own, so that they hold up no others while no spider of their pool is free. A
 // pool queue exists while it has documents. Documents for any spider, pool 0, are in the queue of
 // the origin itself.
@@ -83,8 +83,8 @@ func (s *Slots) changePool(doc, poolNo uint32) {
 	s.dropEmptyQueue(from)
 }
 
-// dropEmptyQueue forgets a pool queue without documents. If it is the queue of an origin itself,
-// that is only suspended no longer.
+// dropEmptyQueue forgets a pool queue without documents. The queue of an origin itself is not
+// forgotten: dropEmptyQueue only ends its suspension.
 func (s *Slots) dropEmptyQueue(id uint32) {
 	o := s.origins.At(id)
 	if o.docs > 0 {

@@ -113,12 +113,12 @@ func (h *host) closed() bool {
 // if that is named by a rule or is on a shared network. The record of a shared network is a group
 // without hosts. Its 256 bytes are four cache lines.
 type group struct {
-	// Each document's way reads or changes these, which are in two cache lines.
+	// Each document reads or changes these fields, which are in two cache lines.
 	kind         groupKind
 	full         bool // it has a slot with no room left
 	changed      bool // it is in crawlCounts.changed
 	failing      bool // pacer.failures has it
-	turnAbove    bool // the last request to it was one of another group's
+	turnAbove    bool // the last request that counts for it went to a host of a group below
 	ownReady     bool // it is in dispatch.ownReady
 	isNotReady   bool // it is in dispatch.notReady
 	hasUsedQuota bool // it is in dispatch.quotaUsed
@@ -149,8 +149,8 @@ type group struct {
 	inLine    uint32        // of its own, that are in a line above
 	delaying  uint32        // hosts with the longest Crawl-delay
 	size      uint32        // hosts
-	sitesDue  time.Duration // of an address: none of its sites is asked too soon by another daemon from then on
-	hostsDue  time.Duration // about when the host may go that came last into a line above; 0: none is
+	sitesDue  time.Duration // of an address: another daemon may request each of its sites from then on
+	hostsDue  time.Duration // about when the last of its hosts in a line above may go; 0: none is in line
 	nextTurn  time.Duration // no host in line is released before
 	requests  uint64        // so far, to the hosts that it is above
 	wanted    link          // in leases.wanted

@@ -63,7 +63,7 @@ const (
 	maxURL = hasPayload - 1
 )
 
-// docText is what the arena has of a document.
+// docText is the text of a document in the arena.
 type docText struct {
 	id, url, payload []byte
 	crawl            uint16
@@ -152,8 +152,9 @@ func (r *registry) removeDoc(n uint32) (crawl uint16) {
 	return t.crawl
 }
 
-// findOrigin returns the origin of a host that has a key; 0: there is none. A host may have an origin for each
-// port. The first of its list has no entry in otherOrigins if its key is the text of the host, as it mostly is.
+// findOrigin returns the origin of a host with the given key; 0: there is none. A host may have an
+// origin for each port. Mostly the key of the first origin in its list is the text of the host;
+// such an origin has no entry in otherOrigins.
 func (r *registry) findOrigin(hostID uint32, key []byte) (id uint32) {
 	h := r.hosts.At(hostID)
 	if !r.isInIndex(h.origins, h) && bytes.Equal(r.hostText(h), key) {

@@ -94,7 +94,8 @@ func (s *Slots) updateReady(now time.Duration, id uint32, g *group) {
 	}
 	may := (g.open() < s.pacer.groupOpen(g) || faulty(faultConcurrent)) && !g.awaitsHosts() &&
 		(!s.cfg.Leases || g.lease.usable())
-	// A request for robots.txt goes first. Until it has left no other site is asked for its own.
+	// Own requests go first. Until they have left, no document of the group makes the engine fetch
+	// another robots.txt.
 	docs = docs && may && g.own[FirstTry].head == 0
 	s.dispatch.woken = s.dispatch.woken || docs && !s.dispatch.ready.Has(id)
 	setReady(&s.dispatch.ready, id, due, now, docs)
@@ -118,8 +119,9 @@ func setReady(h *timeheap.Heap, id uint32, due, now time.Duration, in bool) {
 	}
 }
 
-// Tick does what time alone brings about: blocks and leases end, changed settings are applied, and
-// groups that cannot use their slot lose it to others. It returns Wait.
+// Tick makes the changes that need no event but the time: it ends blocks and leases, applies
+// changed settings, gives the slots of groups that cannot use them to others, and forgets idle
+// hosts. It returns Wait.
 func (s *Slots) Tick(now time.Duration) (wait time.Duration) {
 	s.pacer.now = max(s.pacer.now, now)
 	s.endBlocks(now)
@@ -130,8 +132,7 @@ func (s *Slots) Tick(now time.Duration) (wait time.Duration) {
 	return s.Wait(now)
 }
 
-// Wait returns how long until Tick or Overdue has something to do; 0: not without some other
-// event.
+// Wait returns how long until Tick or Overdue has something to do; 0: that takes another event.
 func (s *Slots) Wait(now time.Duration) time.Duration {
 	next := time.Duration(0)
 	if s.cfg.next != 0 {

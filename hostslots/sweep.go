@@ -25,7 +25,7 @@ func (w *sweeper) add(hostID uint32, h *host) {
 	w.idleHosts++
 }
 
-// update adds a host to the idle ones or removes it, as it is.
+// update adds a host to the idle ones if it has become idle, and removes it if it is busy again.
 func (w *sweeper) update(hostID uint32, h *host) {
 	idle := !h.busy()
 	switch {
@@ -45,7 +45,7 @@ func (w *sweeper) addEmpty(id uint32, g *group) {
 	w.empty.pushBack(id)
 }
 
-// updateGroup adds a group to those that may be forgotten or removes it, as it is.
+// updateGroup adds a group to the empty ones if its last host has left, and removes it if it has a host again.
 func (w *sweeper) updateGroup(id uint32, g *group) {
 	switch empty := g.members.head == 0 && g.users == 0; {
 	case empty == g.isEmpty:

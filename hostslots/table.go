@@ -258,7 +258,7 @@ func (t *slotTable) endlessAt(id uint32) time.Duration {
 
 func (t *slotTable) lateness(now time.Duration, id uint32) Lateness {
 	switch {
-	case now >= t.endlessAt(id): // first: a transaction that is silent may have company to blame
+	case now >= t.endlessAt(id): // before Silent, of which other documents at the spider may be the cause
 		return Endless
 	case now >= t.silentAt(id):
 		return Silent

@@ -144,7 +144,8 @@ func (s *Slots) moveHostToFront(id uint32) {
 }
 
 // InFlight calls yield with the documents in flight that were sent at the given moment or before.
-// It looks at most transactions, beginning with from; next is where to go on, 0 after the last. A
+// It looks at no more than most transactions, beginning with from. next is the value of from for
+// the next call; 0: all transactions have been looked at. A
 // document that is sent or ends between two calls may be left out. None comes twice, since a
 // document that is sent again is sent after the given moment.
 func (s *Slots) InFlight(

@@ -9,7 +9,7 @@ import (
 // site may not be requested yet it waits in a heap of its group, so that the group passes it over.
 // While the network or the address above its site group may not be requested it is in line there,
 // behind the hosts that came before it. A host with as many open requests as its site may have, and
-// one that is closed, stands nowhere.
+// one that is closed, is in none of these places.
 //
 // A host whose site is due no later than its group stays in the rotation. So an address with one
 // site costs nothing here.
@@ -66,7 +66,9 @@ func (s *Slots) turnOf(h *host, g *group) (to turn, due time.Duration) {
 	return turnAble, 0
 }
 
-// setTurn takes a host from where it stands, except the rotation, to another place.
+// setTurn changes the turn of a host, and takes the host out of the rotation, the heap or the line
+// that it was in. It puts the host into the heap of waiting hosts; updateTurn puts it into the
+// rotation, and lineUp into a line.
 func (s *Slots) setTurn(hostID uint32, to turn, due time.Duration) {
 	h := s.hosts.At(hostID)
 	g := s.groups.At(h.group)
@@ -258,9 +260,10 @@ func (s *Slots) lineUp(now time.Duration, hostID uint32) {
 	s.updateCap(h.above)
 }
 
-// passes reports whether a host may go before the first host in line. It may if its alias has the address, and the
-// first host still lacks a lease of the address. The daemon's own lease of the alias may be what denies that one. If
-// the host stayed behind, the daemon would neither send for it nor give that lease back.
+// passes reports whether a host may go before the first host in line. It may if its alias has the
+// address, and the first host lacks the lease of the address. The reservation may deny that lease
+// because this daemon has the lease of the alias. If the host stayed behind, the daemon would
+// neither send its documents nor release the lease of the alias.
 func (s *Slots) passes(h *host, up *group) bool {
 	return h.covered && up.line.head != 0 && !s.hasLeaseAbove(s.hosts.At(up.line.head))
 }
@@ -289,10 +292,9 @@ func (s *Slots) isReady(now time.Duration, groupID uint32) bool {
 		d.ownReady[Retry].Has(groupID) && d.ownReady[Retry].Due(groupID) <= now
 }
 
-// updateCap sets when the next host may go on that is in line at a group, and asks for the lease of
-// an address that it needs. An address is shared by its own hosts and by hosts of other groups that
-// wait in line for it. After a request of one sort, the other sort may go first until a gap has
-// passed.
+// updateCap sets when the next host in line at a group may go on, and wants the lease of an address
+// if it is needed. The hosts of the address itself and the hosts of other groups in line there
+// alternate: after a request to a host of one kind, hosts of the other kind go first for one gap.
 func (s *Slots) updateCap(groupID uint32) {
 	up := s.groups.At(groupID)
 	if s.cfg.Leases && up.kind == ofAddress {

@@ -77,9 +77,9 @@ func (s *Slots) NextFailed() (doc, hostID uint32) {
 	return 0, 0
 }
 
-// anyQueue returns an origin or pool queue of a host that has a queued document; 0: none has. In a
-// round it looks at all of the host once and returns what it found, one in each call. Documents that
-// come later need another round, so a call costs O(1) only for documents that come together.
+// anyQueue returns an origin or pool queue of a host that has a queued document; 0: none has. It
+// lists all such queues of the host once, returns them in successive calls, and lists them again
+// when the list is used up. So a call costs O(1) on average unless documents arrive in between.
 func (s *Slots) anyQueue(hostID uint32) uint32 {
 	u := &s.unresolved
 	for {

@@ -91,7 +91,7 @@ type SlotView struct {
 	Hosts          []string
 	Queued, Active int           // documents in the slot: not at a spider, and at one
 	Held           int           // documents of its group, leftover included
-	Next           time.Duration // no request before
+	Next           time.Duration // no request before this moment
 	Gap            time.Duration // in force
 	HeldBy         Level         // whose pace keeps its group from sending
 }
@@ -162,7 +162,7 @@ func (s *Slots) RuleBlocked(most int) (names []string, more bool) {
 type HostSummary struct {
 	Name         []byte        // good until the host is forgotten
 	Held         int           // its documents, those at spiders included
-	Next         time.Duration // no request before
+	Next         time.Duration // no request before this moment
 	BlockedUntil time.Duration // by the operator; 0: not
 	RuleBlocked  bool          // by its limits
 }
@@ -191,9 +191,9 @@ type LevelView struct {
 	Open       int           // requests, own requests included
 	MostOpen   int           // how many may be open
 	Last       time.Duration // last request; 0: none since the start
-	Next       time.Duration // no request before
+	Next       time.Duration // no request before this moment
 	Backoff    time.Duration // the gap while it backs off; 0: it does not
-	NotBefore  time.Duration // no request before, whatever the gap
+	NotBefore  time.Duration // no request before this moment, whatever the gap
 	Cause      Cause         // of NotBefore
 	CrawlDelay time.Duration // of a site
 	Failing    []string      // of an address that backs off: the sites that are the cause
@@ -203,26 +203,26 @@ type LevelView struct {
 type HostView struct {
 	Addr           netip.Addr    // that requests go to; invalid: not resolved
 	Slot           int           // of its group; -1: none
-	Queued         int           // its own documents that are not at a spider
-	InFlight       int           // its own documents at spiders
+	Queued         int           // the host's documents that are not at a spider
+	InFlight       int           // the host's documents at spiders
 	OwnRequests    int           // own requests to the host, waiting or open
 	Offers         bool          // it has a document that may be sent when it is next in its group
 	Suspended      bool          // documents wait for a spider of their pool
 	InSlotQueue    bool          // its group waits for a slot
 	Others         int           // hosts in the group's rotation, at most maxOthers
 	Site           LevelView     // the pace of its site
-	Address        LevelView     // that of its address or of the shared network that it is on
-	InLine         int           // sites that wait for Address in line, if this is one of them
-	Next           time.Duration // no request before
+	Address        LevelView     // the pace of its address or of the shared network that it is on
+	InLine         int           // hosts in line for Address, if this host is one of them; otherwise 0
+	Next           time.Duration // no request before this moment
 	Limits         Limits        // of the host
 	AddressPending bool          // its address is looked up again
 	Moving         bool          // it leaves its group when no request to it is open
-	Incoming       uint32        // a host that is to join its group, which waits for that; 0: none
+	Incoming       uint32        // a host that is to join its group, which sends nothing until then; 0: none
 	Rejected       bool          // the hosts of its group are rejected
 	HostDelay      time.Duration // its Crawl-delay
-	Blocked        time.Duration // by the operator, until; 0: not
+	Blocked        time.Duration // when the operator's block ends; 0: there is none
 	Group          string        // the group's name; empty: it has none
-	Unleased       uint32        // its group, or the address above, whose lease a request needs and lacks; 0: none
+	Unleased       uint32        // the group or address whose lease the daemon lacks for a request; 0: none
 }
 
 // View returns what is known of the host and its group.
