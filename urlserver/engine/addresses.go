@@ -12,11 +12,11 @@ import (
 // A bound host with documents is looked up again once its address has expired in the resolver's
 // cache, when a document of it is about to be sent. The host waits for the answer, but not for
 // long: a slow answer holds up no host whose address is known. If the address has changed, the
-// host moves as it does when rules change (hostslots.Host.Move): open requests end first, and the
-// times of both groups bind. If its name fails for now, the host stays.
+// host moves as it does when rules change (hostslots.Host.Move): its open requests end first, and
+// the next one keeps the pace of both groups. If the look-up fails for now, the host stays.
 const (
 	checkMost  = 2 * time.Second  // that a host waits for the answer
-	staysAfter = 30 * time.Second // after its name failed for now a host is looked up again
+	staysAfter = 30 * time.Second // until the next look-up of a host whose look-up failed for now
 )
 
 // address is what is known of the address of a bound host.
@@ -44,7 +44,8 @@ type addressCheck struct {
 func (a *addresses) of(host uint32) *address { return a.byHost.At(host) }
 
 // isAddressCurrent reports whether the selected document's host is still at its known address. If
-// not, the selection is over: the host is looked up, moves, or its document has ended.
+// not, it has begun a look-up, moved the host, or ended the document, and the caller must drop the
+// selection.
 func (e *Engine) isAddressCurrent(t hostslots.Selection) bool {
 	a := e.dns.addresses.of(t.Host)
 	if e.now >= a.until && !a.fresh && !faulty(faultStay) && !e.isCheckPending(t.Host, a) &&
@@ -59,8 +60,8 @@ func (e *Engine) isAddressCurrent(t hostslots.Selection) bool {
 	return !a.gone
 }
 
-// isCheckPending reports whether a host is being looked up again. The note may be of a host that
-// had the same number before.
+// isCheckPending reports whether a host is being looked up again. It corrects a.lookingUp, which
+// may stem from a host that had the same number before.
 func (e *Engine) isCheckPending(host uint32, a *address) bool {
 	if a.lookingUp {
 		_, a.lookingUp = e.dns.lookups[string(e.slots.Host(host).Name())]

@@ -10,13 +10,14 @@ import (
 	"urlserver/protocol"
 )
 
-// A spider may give a document back (BACK) that it has not fetched. That counts no attempt, and the
-// pace counts it as a request, so a document that always comes back is sent no more often than its
-// host may be asked. It is queued behind the others of its host.
+// A spider may give a document back (BACK) that it has not fetched. The sending does not count as an
+// attempt, but as a request: a document that always comes back is sent no more often than its host
+// may be requested. The engine queues it behind the others of its host.
 //
-// With seconds, the document is held for so long. Without, it goes to a spider of the pool that has
-// not given it back, while there is one; if none of those has room, it is held for a moment. A held
-// document counts as any other that waits in the slots: leftover.max bounds them.
+// If BACK names seconds, the engine holds the document for that time. If not, the document goes to a
+// spider of the pool that has not given it back, while there is one; if none of these has room, the
+// engine holds the document for elsewherePause. A held document counts against leftover.max as any
+// other that waits in the slots.
 
 const (
 	elsewherePause = time.Second // a document that other spiders have no room for is held so long
@@ -31,13 +32,13 @@ type backs struct {
 
 func newBacks() backs { return backs{givers: map[uint32][]*spider{}} }
 
-// forget drops what is known of a document.
+// forget ends the hold of a document and forgets who gave it back.
 func (b *backs) forget(doc uint32) {
 	b.held.Remove(doc)
 	delete(b.givers, doc)
 }
 
-// back takes a document back that a spider has not fetched.
+// back takes a document back that a spider gave back, and ends, returns, holds or queues it.
 func (e *Engine) back(sp *spider, trans hostslots.TransID, sent time.Duration, s *protocol.Status) {
 	e.markWritten(sp, trans, sent)
 	doc := e.slots.Back(e.now, trans)
@@ -65,13 +66,13 @@ func (e *Engine) back(sp *spider, trans hostslots.TransID, sent time.Duration, s
 	}
 }
 
-// hold keeps a document that is not queued from being sent for so long.
+// hold keeps a document that is in no queue from being sent for the given time.
 func (e *Engine) hold(doc uint32, span time.Duration) {
 	e.spiders.backs.held.Set(doc, e.now+span)
 	e.slots.Pool(heldQueue(spiderPoolOf(e.slots.Doc(doc).Pool))).Hold(e.now, doc)
 }
 
-// queueLast queues a document that is not queued, behind the others of its host.
+// queueLast queues a document that is in no queue, behind the others of its host.
 func (e *Engine) queueLast(doc uint32) {
 	_, suspect := e.spiders.suspects[doc]
 	e.slots.Pool(poolQueue(spiderPoolOf(e.slots.Doc(doc).Pool), suspect)).QueueLast(e.now, doc)
@@ -100,7 +101,7 @@ func (e *Engine) sendElsewhere(t hostslots.Selection) bool {
 	}
 	c := e.spiders.poolFor(spiderPoolOf(t.Pool))
 	id, others := e.quickestBut(c, givers)
-	if others == 0 { // all have given it back: the one that did so last goes last
+	if others == 0 { // all have given it back: any but the last one may get it again
 		givers = givers[len(givers)-1:]
 		e.spiders.backs.givers[t.Doc] = givers
 		if id, others = e.quickestBut(c, givers); others == 0 {

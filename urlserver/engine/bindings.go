@@ -98,8 +98,8 @@ func (e *Engine) usableFor(b *binding) time.Duration {
 	return b.ttl - max(b.ttl/4, e.opt.Lease)
 }
 
-// extendAfter returns how long after an answer the host is bound again, if it is requested still. A
-// first answer is soon followed by one that holds for longer.
+// extendAfter returns how long after an answer the daemon extends the binding of a host that it
+// still requests. It extends a first binding soon, since the next answer holds for longer.
 func (e *Engine) extendAfter(b *binding) time.Duration {
 	if !b.own && b.ttl < e.bindTTL() {
 		return e.opt.Lease / questionsPerLease
@@ -152,8 +152,9 @@ func (e *Engine) propose(host uint32, b *binding) {
 }
 
 // isBound reports whether a host may be requested now under its binding. It extends the binding
-// when that is due. If it returns false, the host waits for the reservation's answer: in the group
-// that it is in, whose lease it keeps, if that is the one to ask for; else it leaves its group.
+// when that is due. If it returns false, the host waits for the reservation's answer. If the daemon
+// proposes the group that the host is in, the host waits there, and the group keeps its lease.
+// Otherwise the host leaves its group.
 func (e *Engine) isBound(host uint32) bool {
 	h := e.slots.Host(host)
 	if e.opt.Lease == 0 {
@@ -183,7 +184,7 @@ func (e *Engine) isBound(host uint32) bool {
 	return false
 }
 
-// bindAgain takes a host out of its group, since the reservation has it in another one by now.
+// bindAgain takes a host out of its group, since the reservation has bound it to another one.
 func (e *Engine) bindAgain(host uint32) {
 	e.binding(host).at = 0
 	if e.slots.Host(host).Settled() {
@@ -242,7 +243,8 @@ func (e *Engine) gatherBinds(c *LeaseBatch, due *waiter) {
 	}
 }
 
-// markOf returns what sets the mark of a host, or looks for it.
+// markOf returns the Bind that sets the mark of a host if the host waits for the end of its
+// binding, and otherwise asks whether the mark is set.
 func (e *Engine) markOf(of *Bind, b *binding) Bind {
 	hash := sha256.Sum256([]byte(of.Host))
 	name := fmt.Sprintf(markName, hash[:8])
@@ -273,7 +275,7 @@ func (e *Engine) awaitsEnd(answer *Bind, b *binding) bool {
 	b.waits = answer.boundToItself() && !answer.Own && answer.Alias == ""
 	switch {
 	case b.waits:
-		b.at = 0 // until then it is requested in no group
+		b.at = 0 // the host is requested in no group until then
 		e.leases.bindings.questions.Set(host, e.now+e.opt.Lease/questionsPerLease)
 	case waited && answer.Ask:
 		e.leases.bindings.proposals = append(e.leases.bindings.proposals, proposal{host, b.addr})
@@ -309,7 +311,7 @@ func (e *Engine) bindAnswered(answer *Bind, began time.Duration) {
 	}
 	at, ttl := began, answer.TTL
 	switch {
-	case answer.Left < 0: // it is not to be used
+	case answer.Left < 0: // the host must not be requested yet; see holdBack
 		at = 0
 	case answer.Ask && answer.Group != "":
 		if !e.bindingHolds(host, b, addr, began, answer.Left) {
@@ -335,7 +337,7 @@ func (e *Engine) bindAnswered(answer *Bind, began time.Duration) {
 		switch id, in := h.GroupID(); {
 		case !in:
 		case id != place.GroupID(h.Name()):
-			b.at = 0 // it was bound to another group meanwhile: it leaves at its next turn
+			b.at = 0 // the reservation has bound the host to another group: it leaves at its next turn
 			e.leaveUnleased(host)
 		case place.Group != "" && !h.IsAt(place): // its address is one of the alias now, or is not any more
 			e.bindAgain(host)
@@ -350,8 +352,8 @@ func (e *Engine) bindAnswered(answer *Bind, began time.Duration) {
 	e.hostResolved(host)
 }
 
-// holdBack keeps a host in its group, with nothing sent to it, and asks for its binding a while later:
-// an alias has changed, and until then other daemons may go by what they were answered before.
+// holdBack sends nothing to a host, keeps it in its group, and asks for its binding after wait: an
+// alias has changed, and until then other daemons may go by earlier answers.
 func (e *Engine) holdBack(host uint32, b *binding, wait time.Duration) {
 	b.pending, b.held = true, true
 	e.slots.Host(host).Pin()

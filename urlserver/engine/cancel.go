@@ -6,10 +6,11 @@ import (
 	"urlserver/docindex"
 )
 
-// Cancel ends documents of crawls that are over, each with its outcome's kind. tell is called with
-// the number of documents that will never be sent: now or, while an answer of the index is pending
-// that they may be in, after that answer. A document at a spider is not counted: it ends when it
-// would be sent again. For a document that is unknown nothing happens.
+// Cancel ends documents of crawls that are over, each with the kind that o has for it. A document
+// at a spider ends when it would be sent again. While an answer of the index is pending, an unknown
+// document ends if the answer has it; otherwise Cancel ignores it. Cancel calls tell once with the
+// number of documents ended, those at spiders excepted: before it returns or, if it waits for an
+// answer of the index, after that.
 func (e *Engine) Cancel(o *docindex.Outcomes, tell func(ended int)) {
 	t, coming := &cancelCount{tell: tell}, false
 	for i := range o.Len() {

@@ -32,25 +32,25 @@ const (
 	fewPerDone      = 2                // more for each answer
 	unansweredAfter = 10 * time.Second // a spider without any answer for so long gets few even where it is alone
 	muchSlower      = 4                // times the best spider's wait: a slot leaves its spider
-	leastWait       = time.Millisecond // shorter waits are all the same
-	mostWait        = time.Hour        // and so are longer ones
-	// of a spider without an answer, where a slot might leave another one for it
+	leastWait       = time.Millisecond // a shorter wait counts as this
+	mostWait        = time.Hour        // a longer wait counts as this
+	// the wait assumed of a spider without an answer to which a slot might go from another one
 	unknownWait = 250 * time.Millisecond
 	recently    = 5 * time.Second // an answer's weight falls by e in that time
 	// times its wait: a slow spider is idle for so long before it is tried again
 	tryFactor  = 8
 	stuckAfter = 10 * time.Millisecond // a spider whose lines wait for so long for its socket gets no more
-	leastTry   = time.Second           // and at least for so long
+	leastTry   = time.Second           // a slow spider is idle for at least this long before it is tried again
 )
 
 // recent has the latest answers of one spider; older ones weigh less.
 type recent struct {
-	answers float64       // their number
-	took    float64       // from line to DONE, ns, their sum
-	at      time.Duration // the last one
-	heard   time.Duration // the last one, or later, when the spider got a document while it owed none
-	owes    bool          // a document was sent after the one that was answered last
-	newest  time.Duration // when the last one was sent
+	answers float64       // the number of answers, older ones weighed less
+	took    float64       // the sum of their times from line to DONE, in ns, weighed likewise
+	at      time.Duration // the last answer
+	heard   time.Duration // the last answer, or the last document sent while the spider owed no answer
+	owes    bool          // some document was sent after the one that the spider answered last
+	newest  time.Duration // when the last document was sent
 	first   time.Duration // when it got its first document
 }
 

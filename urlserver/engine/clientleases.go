@@ -33,17 +33,17 @@ type clientLease struct {
 	state   clientLeaseState
 	denials int
 	token   uint64
-	turn    time.Duration // it is given up then, for a while
-	until   time.Duration // it counts until then
-	renew   time.Duration // it is extended then
+	turn    time.Duration // the lease is given up then, for a while
+	until   time.Duration // the lease counts until then
+	renew   time.Duration // the lease is extended then
 	usedAt  time.Duration // a client was last given, or refused, something at the address
-	open    bool          // clients have URLs
+	open    bool          // clients have URLs of the address
 	next    time.Duration // no request before
 }
 
 const (
-	clientLinger = time.Second      // a lease is kept so long without need: more may be due soon
-	clientWish   = 10 * time.Second // after the last look at an address, clients want it for so long
+	clientLinger = time.Second      // how long an unneeded lease is kept, as more URLs may be due soon
+	clientWish   = 10 * time.Second // how long after clientLease.usedAt clients want the lease
 	clientRetry  = 16               // one that is denied is tried for again after 1/clientRetry of a lease
 	clientRest   = 8                // after turnLeases it is left to others for 1/clientRest of a lease
 )
@@ -59,11 +59,11 @@ const (
 
 // clientCap is what clients may use of a shared network, and what they use.
 type clientCap struct {
-	gap      time.Duration
-	room     int
-	open     int
-	waiting  int
-	waitedAt time.Duration
+	gap      time.Duration // that they may use
+	room     int           // open requests that they may have
+	open     int           // queues of which they have URLs
+	waiting  int           // queues that wait for the network
+	waitedAt time.Duration // when waiting was set
 	requests uint64
 }
 
@@ -78,7 +78,7 @@ func (l *ClientLeases) SetNetworks(now time.Duration, networks map[string]*confi
 	l.slices.set(now, l, networks)
 }
 
-// SetCap takes what clients may use of a network.
+// SetCap sets the gap and the open requests that clients may use of a network; netSlices calls it.
 func (l *ClientLeases) SetCap(_ time.Duration, network string, gap time.Duration, concurrent int) {
 	c := l.cap(network)
 	c.gap, c.room = gap, concurrent
@@ -173,15 +173,16 @@ func (l *ClientLeases) SetOpen(now time.Duration, name string, open bool, next t
 	return more
 }
 
-// Moved returns the addresses to which hosts have come since the last call of which clients have URLs,
-// and whose leases clients do not have.
+// Moved returns the addresses whose leases clients do not have and to which, since the last call, a
+// host has moved of which clients have URLs.
 func (l *ClientLeases) Moved() (names []string) {
 	names, l.moved = l.moved, nil
 	return names
 }
 
-// Freed takes releases of leases by the engine. If clients want one of them, it is tried for when it
-// may be had. One with a rest is tried for no sooner than by other daemons.
+// Freed takes the leases that the engine has released. If clients want one of them, Step tries for
+// it as soon as it is free. If the release has a rest, Step tries for it no sooner than other
+// daemons do. wanted: Step has something new to do.
 func (l *ClientLeases) Freed(now time.Duration, releases []Release) (wanted bool) {
 	for i := range releases {
 		if c := l.groups[releases[i].Host]; c != nil && c.state == clientDenied && releases[i].Rest == 0 {
@@ -292,8 +293,8 @@ func (l *ClientLeases) stepLease(now time.Duration, c *clientLease, work *LeaseB
 	}
 }
 
-// endTurn gives a lease up to those who want it: half of the time to the engine at once, and else
-// first to other daemons, for a rest.
+// endTurn releases a lease for others that want it. In one half of the cases, at random, the engine
+// may have it at once; in the other half, other daemons go first for a rest.
 func (l *ClientLeases) endTurn(now time.Duration, c *clientLease, work *LeaseBatch) {
 	rest, r := l.lease/clientRest, c.release(now)
 	if l.slices.random()%2 == 0 {

@@ -4,8 +4,7 @@ import (
 	"urlserver/hostslots"
 )
 
-// desyncShare bounds how much longer than necessary a gap may become: the gap divided by
-// desyncShare.
+// desync lengthens a gap by at most 1/desyncShare of it.
 const desyncShare = 16
 
 // desync keeps apart the groups that are sent together because the engine was held up: each

@@ -22,7 +22,7 @@ const (
 	downRest   = time.Second     // between two groups of look-ups then
 	downTries  = 4               // look-ups of failing names under way then
 	triesShare = 4               // look-ups of failing names may take 1/triesShare of resolver.concurrency
-	spreads    = 16              // so many lengths of pauses, up to half longer, so that look-ups do not stay together
+	spreads    = 16              // pauses have this many lengths, up to half longer, so that look-ups spread
 	maxFailing = 1 << 20         // names; with more the index is not asked
 )
 

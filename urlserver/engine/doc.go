@@ -12,13 +12,14 @@
 //   - robotsFetches fetches, keeps and applies robots.txt.
 //   - spiders has the connections, the spider pools, the documents that are suspects, and those that
 //     spiders gave back.
-//   - outcomes has what ended or is to end, and what is to go back to the index.
+//   - outcomes has the documents that are to end or to go back to the index, and remembers those that
+//     have ended.
 //   - leases acquires, extends and releases the leases of host groups, asks for bindings, and
 //     reports how many documents are held.
 //   - tracer follows sampled documents.
 //
 // Package hostslots has the documents, their pace and their transactions. A component's methods
-// touch only its own fields. What concerns several components is a method of Engine.
+// touch only its own fields. A change that concerns several components is a method of Engine.
 //
 // # The run loop
 //

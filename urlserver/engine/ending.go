@@ -10,14 +10,14 @@ import (
 // what is remembered of those that have ended.
 type outcomes struct {
 	quarantine      *quarantine
-	byHost          hostTable                // what came back, by host
+	byHost          hostTable                // counters of outcomes
 	returnOnTurn    map[uint32]struct{}      // documents that the index wants back
 	returnOnArrival map[string]struct{}      // DOC_IDs of those that may come with the next answer of the index
 	cancelOnReturn  map[uint32]docindex.Kind // documents at spiders that are not to be sent again
 	cancelOnArrival map[string]cancelled     // by DOC_ID: documents that may come with the next answer of the index
-	cancels         []*cancelCount           // whose caller waits for that answer
-	recallsQueued   bool                     // all that are queued go back before anything is sent
-	recallsArriving bool                     // so do all that the next answer of the index has
+	cancels         []*cancelCount           // counts whose callers wait for that answer
+	recallsQueued   bool                     // all queued documents go back before anything is sent
+	recallsArriving bool                     // all documents of the next answer of the index go back, too
 	url             []byte                   // a buffer of Engine.docURL
 }
 
@@ -42,7 +42,7 @@ func (e *Engine) end(doc uint32, kind docindex.Kind, status int) {
 	e.endWith(doc, kind, status, &docindex.Outcome{})
 }
 
-// endWith is end for a document with an outcome that also has what was said of the last fetch.
+// endWith is end with an outcome in which the caller has set what the spider said of the last fetch.
 func (e *Engine) endWith(doc uint32, kind docindex.Kind, status int, o *docindex.Outcome) {
 	d := e.slots.Doc(doc)
 	o.DocID, o.URL, o.Crawl, o.Attempts = d.ID, e.docURL(&d), []byte(d.Crawl), d.Attempts
@@ -85,8 +85,9 @@ func (e *Engine) Recalled(o *docindex.Outcomes) {
 	}
 }
 
-// RecallAll returns all documents to the doc index instead of sending them, as Recalled does. Until
-// those that are queued have gone, nothing is sent. What the index hands out from now on stays.
+// RecallAll returns all documents to the doc index instead of sending them, as Recalled does.
+// Nothing is sent until the queued documents have gone back. Documents that the index gives out
+// after this call stay.
 func (e *Engine) RecallAll() {
 	e.outcomes.recallsQueued = true
 	e.outcomes.recallsArriving = e.intake.asking || e.intake.batch != nil
@@ -105,7 +106,8 @@ func (e *Engine) recall(doc uint32) {
 	e.outcomes.returnOnTurn[doc] = struct{}{}
 }
 
-// returnSelected returns the selected document to the index if that wants it back.
+// returnSelected returns the selected document to the index if the index has recalled it. It
+// reports whether it did so.
 func (e *Engine) returnSelected(t hostslots.Selection) bool {
 	if _, ok := e.outcomes.returnOnTurn[t.Doc]; !ok {
 		return false

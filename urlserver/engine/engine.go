@@ -46,7 +46,7 @@ type Options struct {
 	// Shared: the index gives documents to others, too, and takes unsent ones back (Out.Returns).
 	// While no spider takes documents, the engine gives all back.
 	Shared bool
-	// GoneGrace is for how long the slots keep what they have when the last spider has gone, which may
+	// GoneGrace is how long the slots keep their documents after the last spider has gone, as it may
 	// connect again.
 	GoneGrace time.Duration
 	// Lease is the length of the leases if daemons share a reservation: a group is requested only
@@ -92,10 +92,10 @@ type Fetch struct {
 	ID    uint32
 	URL   string
 	Addr  netip.Addr
-	Start time.Duration // it does not begin later, as the next request to the address may leave then
-	By    time.Duration // no request leaves later, as the group's lease may have ended; 0: whenever
+	Start time.Duration // the request must begin by then, when the next request to the address may leave
+	By    time.Duration // the request must leave by then, when the group's lease may end; 0: at any time
 
-	Targets [][]byte // paths and queries of documents that wait for it, to be judged as Policy.Read does
+	Targets [][]byte // paths and queries of documents that wait for it; Policy.Read judges them
 }
 
 // Ask is one request for candidates.
@@ -109,7 +109,7 @@ const (
 	intakeStep  = 256                    // candidates taken a step
 	clockEvery  = 32                     // sends between two looks at the clock
 	stall       = time.Second            // a step that is so late says that the daemon stood still
-	hearTime    = 2 * time.Second        // what spiders said meanwhile takes to be read
+	hearTime    = 2 * time.Second        // time to read the lines that spiders sent while the daemon stood still
 	maxOutput   = 1 << 20                // bytes of lines that wait for a spider's socket
 	maxPayloads = 256 << 20              // bytes of payloads held; with more, the index is not asked
 	maxBadInRow = 100                    // bad lines in a row that end a spider's connection
@@ -154,7 +154,7 @@ type clock struct {
 type sending struct {
 	paused, stopping, backpressure bool
 
-	lateness time.Duration // the latest document since the last moment at which none was due
+	lateness time.Duration // the longest delay of a document since no document was due
 }
 
 // New returns an engine for a daemon that has just started: time is 0.
@@ -205,9 +205,9 @@ func slotConfig(cfg configs.Config, opt Options) hostslots.Config {
 	}
 }
 
-// Reconfigure puts the settings in force that can change while the daemon runs.
+// Reconfigure puts new settings in force: those that can change while the daemon runs.
 func (e *Engine) Reconfigure(cfg configs.Config) {
-	if cfg.Robots.UserAgent != e.cfg.Robots.UserAgent { // what was read was read for another one
+	if cfg.Robots.UserAgent != e.cfg.Robots.UserAgent { // the rules in memory are for the former one
 		e.robots.agent++
 		if e.robots.verdicts.out != nil {
 			e.robots.verdicts.out.void = true
@@ -299,7 +299,7 @@ func (e *Engine) Step(clock func() time.Duration) (wait time.Duration) {
 	if _, until, ok := e.spiders.backs.held.Min(); ok {
 		due.after(until - e.now)
 	}
-	due.after(e.slots.Wait(e.now)) // last: what was sent has begun to time out
+	due.after(e.slots.Wait(e.now)) // last: the timeouts of documents sent in this step have begun
 	switch {
 	case budget <= 0, e.intake.batch != nil, e.rules.next != 0, e.outcomes.recallsQueued,
 		!e.sending.disabled() && e.mayResume():

@@ -20,7 +20,7 @@ type Explanation struct {
 	Robots     robots.Entry       // of its origin that was asked first
 	Sitemaps   []string           // that the robots.txt of its origins name
 	CrawlWait  bool               // its robots.txt is being fetched
-	Name       explain.Reason     // how its name fails to resolve, and until when that is borne
+	Name       explain.Reason     // how its name fails to resolve, and when the daemon gives it up
 	Judged     explain.Reason     // its documents wait for a verdict of robots.txt
 	Target     explain.Reason     // the blocked host that its robots.txt redirects to
 	Lacks      explain.Reason     // which of its documents wait for a spider of their pool
@@ -258,7 +258,7 @@ func (e *Engine) unasked(x *Explanation, barred bool) explain.Reason {
 	return explain.Reason{}
 }
 
-// group is what the host's group goes by.
+// group returns the name or the address of the host's group, for people.
 func (x *Explanation) group() string {
 	switch {
 	case x.Group != "":
@@ -269,8 +269,8 @@ func (x *Explanation) group() string {
 	return x.Addr.String()
 }
 
-// notBefore returns from when on the host may be requested, and by which rule; none if it may be
-// now.
+// notBefore returns from when on the host may be requested, and by which rule; the zero Reason if
+// it may be requested now.
 func (e *Engine) notBefore(x *Explanation) explain.Reason {
 	if x.Address.Next > x.Site.Next {
 		return e.addressNotBefore(x)
@@ -304,7 +304,7 @@ func inLine(x *Explanation) explain.Reason {
 	return because(explain.InLine, explain.LevelName(x.Address.Level), x.Address.Name, x.InLine)
 }
 
-// heldBy returns the level that holds a host back, and what holds that back.
+// heldBy returns the level that holds a host back, and why that level does.
 func (e *Engine) heldBy(x *Explanation) (hostslots.Level, []explain.Reason) {
 	switch level := x.HeldBy(e.now); level {
 	case hostslots.NoLevel:
@@ -414,7 +414,7 @@ func (e *Engine) applyTo(x *Explanation, name []byte) {
 // date converts a moment of the engine's clock.
 func (e *Engine) date(t time.Duration) time.Time { return e.wall.Add(t - e.now) }
 
-// Block holds back everything to a host for a while; 0 or less lets it go on.
+// Block stops all requests to a host for the time d. If d is 0 or less, it ends a block.
 func (e *Engine) Block(name []byte, d time.Duration) {
 	host := e.slots.EnsureHost(name)
 	e.slots.Host(host).Block(e.now, e.now+d)

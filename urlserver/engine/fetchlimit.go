@@ -7,10 +7,10 @@ import (
 	"urlserver/hostslots"
 )
 
-// The requests for a robots.txt that are open at once are limited. Hosts whose last request failed
-// have a limit of their own, so that hosts that fail again and again hold up no others. A request
-// that takes long no longer counts as quick, so the next one may start: a host that does not
-// answer takes a place for a moment only. More requests may be slow than quick.
+// The engine limits the open requests for robots.txt. Hosts whose last request failed have a limit
+// of their own, so that hosts that fail again and again hold up no others. A request that is open
+// for slowFetch counts as slow, and no longer against the limit of quick ones, so the next request
+// may start. Slow requests have a limit of their own, which is larger.
 const (
 	slowFetch  = time.Second // after which a request that is open is slow
 	firstOpen  = 256         // requests that are open at once and not slow: of hosts whose last one did not fail
@@ -35,8 +35,8 @@ func newFetchLimits() [hostslots.OwnQueues]fetchLimit {
 	return [hostslots.OwnQueues]fetchLimit{hostslots.FirstTry: {most: firstOpen}, hostslots.Retry: {most: againOpen}}
 }
 
-// free reports whether one more request may start. wait is how long until one may because another
-// one is slow by then; 0: none will be.
+// free reports whether one more request may start. If not, wait is the time until an open request
+// counts as slow, so that one may; 0: a request has to end first.
 func (p *fetchLimit) free(now time.Duration, fetches map[uint32]*robotsFetch) (wait time.Duration, free bool) {
 	most := p.most
 	if faulty(faultPlaces) {

@@ -42,7 +42,7 @@ const (
 
 // HostWalk makes a list of the first hosts in an order.
 type HostWalk struct {
-	Text    []byte // the hosts have it in their names; empty: any
+	Text    []byte // only hosts whose names contain it; empty: all
 	Failed  bool   // only those of which a document failed
 	Blocked bool   // only those that the operator or a rule has blocked
 	Order   HostOrder

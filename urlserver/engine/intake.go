@@ -43,15 +43,16 @@ type intake struct {
 	most        int           // candidates that the last request asked for
 	pausedUntil time.Duration // see pausePerReject
 	backoff     time.Duration
-	unrejected  uint64        // of the slots, at the last request
+	unrejected  uint64        // hostslots.Counts.Unrejected at the last request
 	remoteUntil time.Duration // until then another daemon takes documents from the index, too
 }
 
 const (
-	// pausePerReject is how long an index that is exact is not asked after an answer that had fewer candidates
-	// than asked for, for each host that the request left out. A request costs the slots and the index some
-	// 0.5 µs a host that it leaves out. Where links are put all the time, each would bring only a few of them.
-	// An index of another program may have more than it gave, so it is asked at once.
+	// pausePerReject times the hosts in the reject list is how long the engine does not ask an
+	// exact index again after an answer with fewer candidates than it asked for. Each host in the
+	// list costs the slots and the index some 0.5 µs a request. While links are put all the time,
+	// each request would bring only a few of them. An index that is not exact may have more than
+	// it gave, so the engine asks it at once.
 	pausePerReject = 20 * time.Microsecond
 	minRejectPause = time.Millisecond // a shorter one spares nothing
 	maxRejectPause = 100 * time.Millisecond
@@ -86,7 +87,7 @@ func parse(text []byte, ports []int) (weburl.URL, error) {
 	url, err := weburl.Parse(text)
 	switch {
 	case err != nil:
-	case len(url.Text()) > protocol.MaxURL: // its bytes are those of a line
+	case len(url.Text()) > protocol.MaxURL: // the line to the spider has this text
 		err = errTooLong
 	case weburl.IsBadPort(url.Port()) && !slices.Contains(ports, int(url.Port())):
 		err = fmt.Errorf("the Fetch standard blocks port %d: see resolver.allow_ports", url.Port())
@@ -117,8 +118,8 @@ func (e *Engine) Answered(p *Prepared) {
 
 // duplicate deals with a candidate whose DOC_ID is held or in quarantine. An exact index
 // (Options.Exact) offers a document again only if it was put again since. If the held document has
-// the same URL, it is no longer to be cancelled. If it has another URL, the candidate goes back to
-// the index until the DOC_ID is free.
+// the same URL, its cancellation is dropped. If it has another URL, the candidate goes back to the
+// index, which offers it again until the DOC_ID is free.
 func (e *Engine) duplicate(id, url []byte) {
 	e.stats.Duplicates++
 	if !e.opt.Exact {

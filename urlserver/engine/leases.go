@@ -10,8 +10,8 @@ import (
 	"urlserver/internal/container/timeheap"
 )
 
-// LeaseBatch is work for the shared reservation. Releases come before Acquires. At most one batch
-// is out at a time. Whoever does the work fills in the answers.
+// LeaseBatch is work for the shared reservation. At most one batch is out at a time. Whoever does
+// the work must do Releases before Acquires, and fill in the answers.
 type LeaseBatch struct {
 	Reports  []HeldCount
 	Releases []Release
@@ -49,7 +49,7 @@ type Release struct {
 	Next   time.Duration
 	Rest   time.Duration // for so long after Next this daemon leaves the group to others
 	Delete bool          // the daemon holds no document of the group
-	Slice  bool          // of a cap, or of an address for site groups or clients: no documents are to be counted
+	Slice  bool          // a slice, or an address leased for site groups or clients: no documents are counted under it
 }
 
 // Bind proposes the group of a host: its address, by a rule an alias, or the host itself.
@@ -65,7 +65,7 @@ type Bind struct {
 	TTL      time.Duration
 	Ask      bool          // ask for the group in force, and extend the binding as little as possible
 	Group    string        // the answer: the group in force; "": there is none
-	Left     time.Duration // the answer: for which that holds at least; below 0: see reservation.Bound
+	Left     time.Duration // the answer: how long Group holds at least; below 0: see reservation.Bound
 	Covered  bool          // the answer: Group is an alias that has Addr as a host, too
 }
 
@@ -74,7 +74,7 @@ type LeaseRequest struct {
 	Host    string
 	Token   uint64 // of the lease to be extended, or of the acquired one
 	Answer  LeaseAnswer
-	Group   string // an answer: what the reservation has leased; "": it does not tell
+	Group   string // an answer: the group whose lease this is; "": the reservation does not tell
 	Unknown bool   // an answer: the reservation has no record of the group
 	Slice   bool   // as in Release
 	group   uint32
@@ -92,16 +92,16 @@ const (
 
 const (
 	leaseBatch      = 1000 // requests of each kind in one LeaseBatch
-	fewestAcquires  = 8    // to which the requests for new leases in one LeaseBatch fall
+	fewestAcquires  = 8    // adapt lets a LeaseBatch have at least this many requests for new leases
 	reportsPerLease = 6
 	// aliasLeases is for how many leases the lease of an alias is extended. Such a lease goes on to cover hosts
 	// that have left the alias since it began, and their addresses. A new lease does not.
 	aliasLeases = 10
-	keepShare   = 6           // of a lease that is kept without need, at most: less than extending takes
-	leaseRetry  = time.Second // until the reservation is asked again that could not be
+	keepShare   = 6           // an unneeded lease is kept for 1/keepShare of a lease at most, so it is not extended
+	leaseRetry  = time.Second // until a reservation that did not answer is asked again
 )
 
-// leases has the leases of the groups, and what is to be asked of the reservation.
+// leases has the leases of the groups, and the requests for the reservation.
 type leases struct {
 	out      bool       // request is at the reservation
 	request  LeaseBatch // a buffer while out is false
@@ -250,8 +250,9 @@ func (e *Engine) releaseLease(group uint32) {
 	})
 }
 
-// leaveLease gives up a lease that is not needed, or has lapsed. If a request is open, it is not released: in
-// the reservation it may last longer, and its penalty follows.
+// leaveLease gives up a lease that is not needed, or has lapsed. If a request is open, it does not
+// release the lease: in the reservation the lease then lasts until its end, and the penalty
+// follows.
 func (e *Engine) leaveLease(group uint32) {
 	if e.slots.Group(group).Open() == 0 {
 		e.releaseLease(group)
@@ -323,8 +324,9 @@ func (e *Engine) ClientsMoved(addrs []string) {
 }
 
 // yield gives up the lease of a group for URL Frontier clients of this daemon that wait for it, if
-// the engine has had it for a turn, or they have URLs of the group. After a turn they get it no sooner
-// than those of other daemons who want it. It gives up the lease of an alias after aliasLeases, too.
+// the engine has had it for a turn, or they have URLs of the group. After a turn these clients try
+// for the lease no sooner than other daemons do. yield gives up the lease of an alias after
+// aliasLeases, too.
 func (e *Engine) yield(group uint32, h heldLease) {
 	turn := time.Duration(turnLeases * float64(e.opt.Lease))
 	waits, open := e.clientsLack(h.host)
@@ -339,8 +341,8 @@ func (e *Engine) yield(group uint32, h heldLease) {
 	g.YieldLease(e.now, e.opt.Lease/clientRest)
 }
 
-// LeasesFreed takes releases of leases by others. If one is of an address that the engine was denied,
-// it is tried for when it may be had.
+// LeasesFreed takes the leases that others have released. If the engine was denied the lease of one
+// of these addresses, it asks for the lease again as soon as that is free.
 func (e *Engine) LeasesFreed(releases []Release) {
 	for i := range releases {
 		if addr, err := netip.ParseAddr(releases[i].Host); err == nil {
@@ -410,7 +412,7 @@ func (e *Engine) extendAnswered(c *LeaseRequest, began time.Duration) {
 		e.leases.held.drop(c.group)
 		e.stats.LeasesLost++
 		e.slots.Group(c.group).LeaseDenied(e.now, e.opt.Lease)
-	case Unanswered: // the slots let go of it by themselves at its end
+	case Unanswered: // the slots end the lease when its time is over
 		e.leases.retryAt = e.now + leaseRetry
 		e.leases.renewals.Set(c.group, e.leases.retryAt)
 		e.stats.LeaseErrors++
@@ -461,11 +463,11 @@ func (e *Engine) isOfAnother(c *LeaseRequest) bool {
 	return c.Group != "" && g.IsSite() && g.Name() != c.Group && g.Name() != c.Host
 }
 
-// isNamedAnew reports whether the next request for a lease of an alias that was denied names another
-// host. The host that this one named may have left the alias, and another daemon may have its group now.
-// If it has no documents, it is taken out of the group, as are those without documents that would be
-// named next: each of them is bound again when it has some. If it has documents, the reservation is asked
-// whether it has left.
+// isNamedAnew reports whether the next request for the lease of an alias, which was denied, will
+// name another host. The host that c names may have left the alias, and another daemon may have the
+// lease of its new group. isNamedAnew takes hosts without documents out of the group until the host
+// to be named next has documents; they are bound again when they get documents. If that is still
+// the host that c names, isNamedAnew asks the reservation whether it has left the alias.
 func (e *Engine) isNamedAnew(c *LeaseRequest) bool {
 	g := e.slots.Group(c.group)
 	if !g.IsSite() || g.Name() == c.Host {
@@ -489,7 +491,7 @@ func (e *Engine) isNamedAnew(c *LeaseRequest) bool {
 	return false
 }
 
-// askAgain asks the reservation for the group of a host, if the last answer is a lease old.
+// askAgain asks the reservation for the group of a host, if the last answer is at least one lease old.
 func (e *Engine) askAgain(host uint32) {
 	if b := e.binding(host); e.now >= b.at+e.opt.Lease {
 		e.propose(host, b)

@@ -92,13 +92,13 @@ const (
 	maxNotes = 10 // addresses
 )
 
-// notes are on addresses whose spiders go without a word.
+// notes returns a text for each address whose last spiders went without an answer, at most maxNotes.
 func (e *Engine) notes() (notes []string) {
 	for _, addr := range slices.Sorted(maps.Keys(e.spiders.peers)) {
 		if p := e.spiders.peers[addr]; p.silent >= noteFrom && len(notes) < maxNotes {
 			notes = append(notes, fmt.Sprintf(
-				"the last %d connections of spiders at %s ended before they said a word on what they were sent: "+
-					"the next one gets its first documents at %s, and %d at most until it answers; look "+
+				"the last %d connections of spiders at %s ended without a line about any document: "+
+					"the next spider there gets its first documents at %s, and %d at most until it answers; look "+
 					"at the spider's log",
 				p.silent, addr, explain.Dated(e.date(max(p.until, e.now))), firstDocs(p.silent)))
 		}
@@ -110,10 +110,10 @@ func (e *Engine) notes() (notes []string) {
 func (e *Engine) noteOf(id uint32, sp *spider) string {
 	switch {
 	case sp.distrusted():
-		return fmt.Sprintf("gets %d at most until it answers: %d before it here did not",
+		return fmt.Sprintf("gets %d documents at most until it answers: the last %d spiders at this address did not",
 			firstDocs(sp.peer.silent), sp.peer.silent)
 	case len(sp.company) > 0 || e.isReserved(id, sp):
-		return "gets few while it has what may have killed another spider"
+		return "gets few documents while it has one that may have killed another spider"
 	}
 	return ""
 }
@@ -221,7 +221,7 @@ func (e *Engine) takeBack(doc uint32, sp *spider, how hostslots.Lateness) {
 	e.spiders.parted(doc)
 	blame := e.blame(doc, sp, how)
 	switch {
-	case how == hostslots.Endless: // it lasts, and has killed nobody
+	case how == hostslots.Endless: // the fetch takes long, but the spider lives
 		delete(e.spiders.suspects, doc)
 	case blame != hostslots.None && (sp.spoke || how != hostslots.InTime || blame == hostslots.Shared) &&
 		!faulty(faultBlame):

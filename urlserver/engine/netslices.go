@@ -22,12 +22,12 @@ import (
 //     slices held always earn one request, and all daemons together keep the pace of the cap.
 //   - A daemon whose groups wait for the cap tries for all slices that it lacks, every
 //     1/lookShare of a lease. So does one with more open requests than it has room for, as after a
-//     reload that puts their hosts on the network. It goes first: one that has had no slice yet and
-//     has no open requests tries one look later.
+//     reload that puts their hosts on the network. A daemon with open requests goes first: one that
+//     has had no slice yet and has no open requests tries one look later.
 //   - A daemon gives up each slice after turnTime, and does not try for it for 1/shunShare of a
 //     lease, which is longer than the others need to try. If another daemon wants the slice, it gets
-//     it. Several that want slices all give up as many of each as they hold and get as many as the
-//     others, so they come to hold equally many, and nobody has to know how many daemons there are.
+//     it. A daemon with more slices gives up more of them, and all daemons that want slices are as
+//     likely to get one. So they come to hold equally many, and none has to know how many they are.
 //   - A daemon that needs fewer slices than it has releases one every 1/idleShare of a lease. One
 //     that sends nothing to the network releases all.
 //   - A store knows a slice until somebody deletes it. A daemon that dies does not, so each daemon
@@ -72,10 +72,10 @@ type sharedCap struct {
 
 	paced  int           // slices whose pace is in force
 	paceAt time.Duration // when the pace of all slices held is in force
-	gap    time.Duration // what the slots were told last
-	room   int           // the same: how many requests may be open; -1: nothing yet
+	gap    time.Duration // the gap that SetCap set last
+	room   int           // the open requests that SetCap set last; -1: it was not called yet
 
-	next      time.Duration // stepCap has something to do
+	next      time.Duration // when stepCap has something to do
 	lookAt    time.Duration // the next look at the use
 	lookedAt  time.Duration
 	waited    bool          // groups waited at the last look
@@ -83,7 +83,7 @@ type sharedCap struct {
 	calmSince time.Duration // no group has waited at a look since
 	requests  uint64        // at calmSince
 	open      int           // the most requests that were open at a look since
-	turn      float64       // slices to be given up, as time has passed; one at turnAt
+	turn      float64       // turns of slices held since one was given up; at turnAt the oldest is given up
 	turnAt    float64
 }
 
@@ -119,7 +119,7 @@ func sliceCount(p configs.Pace) int {
 	return max(1, min(p.Concurrent, int(min(math.Ceil(p.PerSec*slicesPerSec), maxSlices))))
 }
 
-// room returns how many requests may be open by a slice.
+// room returns how many open requests a slice allows.
 func (n *netSlice) room() int {
 	if n.k >= n.of.count {
 		return 0
@@ -368,8 +368,8 @@ func (s *netSlices) lost(n *netSlice) {
 	n.state = sliceFree
 }
 
-// allow tells the slots what may be used of a cap. Less is in force at once. A new slice counts for
-// the pace when one gap has passed with it.
+// allow sets in the slots what they may use of a cap. A smaller share is in force at once. A new
+// slice counts for the pace when one gap of all slices held has passed.
 func (s *netSlices) allow(now time.Duration, slots capSlots, c *sharedCap) {
 	held := c.held()
 	if c.paced = min(c.paced, held); now >= c.paceAt {

@@ -19,7 +19,7 @@ type spiderPool struct {
 
 	reserved    uint32        // spider that is kept for suspects; 0: none
 	reservedFor uint32        // of those
-	since       time.Duration // they wait for it
+	since       time.Duration // since when they wait for it
 }
 
 // maxPools bounds the spiderids that are told apart. Documents of further ones count as documents
@@ -32,7 +32,7 @@ func (e *Engine) JoinPool(id uint32, spiderID string) {
 	sp := e.spiders.byID[id]
 	no := e.poolNo([]byte(spiderID))
 	if no == 0 {
-		no = uint32(len(e.spiders.pools.all)) // as many spiders as there may be can each have one
+		no = uint32(len(e.spiders.pools.all)) // beyond maxPools: the spiders' number bounds such pools
 		e.spiders.pools.add(no, spiderID)
 	}
 	if sp.gone {

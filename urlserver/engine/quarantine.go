@@ -22,7 +22,7 @@ type quarantine struct {
 	recent []uint32        // the latest, the oldest first; fewer than hostslots.ReadAhead
 	oldest uint32
 	newest uint32
-	read   uint32 // a sum of what was read ahead; it means nothing
+	read   uint32 // a sum over records read ahead, so that the compiler keeps the reads
 }
 
 type ended struct {

@@ -11,9 +11,9 @@ import (
 )
 
 // A robots.txt may redirect to another host, which the operator has blocked, or blocks while the
-// request waits there. That host is not asked, and what it would have said is not known: the
-// robots.txt counts as unreachable (RFC 9309, section 2.3.1.4), which forbids everything until it
-// is tried again, and after spider.max_attempts tries ends the documents.
+// request waits there. The engine does not request that host. The robots.txt then counts as
+// unreachable (RFC 9309, section 2.3.1.4): it forbids everything until the engine tries again, and
+// after spider.max_attempts tries the documents end.
 
 // noteRedirected notes that a fetch waits for a host other than its origin's.
 func (e *Engine) noteRedirected(id uint32, t *robotsFetch) {
@@ -64,8 +64,8 @@ func (e *Engine) isBlocked(host uint32) bool {
 	return e.slots.Host(host).Blocked()
 }
 
-// blockedTarget says in words which blocked host the robots.txt of a host's origin redirects to;
-// "": none.
+// blockedTarget returns which blocked host the robots.txt of a host's origin redirects to; the zero
+// Reason: none.
 func (e *Engine) blockedTarget(host uint32) (why explain.Reason) {
 	e.slots.Host(host).Origins(func(o uint32) {
 		name, ok := e.robots.blockedTargets[o]

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	groupCrawls = 1000             // crawls that are told apart in a group
-	crawlBatch  = 10 * groupCrawls // of all groups in one batch
+	groupCrawls = 1000             // the most crawls of a group that a report names
+	crawlBatch  = 10 * groupCrawls // the most crawls of all groups that one batch names
 )
 
 // HeldCount is how many documents the daemon holds under one lease host.
@@ -136,8 +136,7 @@ func (r *reporter) forget(group uint32) {
 	r.reported.drop(group)
 }
 
-// reportAllAgain makes every reported group be reported again, once each, however often it is
-// called.
+// reportAllAgain queues a new report of every reported group, one each however often it is called.
 func (r *reporter) reportAllAgain(now time.Duration) {
 	for id := range r.reported.byGroup.Cap() {
 		if r.reported.of(id) != "" {

@@ -92,7 +92,7 @@ func (e *Engine) Resolved(name string, addr netip.Addr, err error) {
 	}
 	e.nameFound(host)
 	switch {
-	case !waits || !e.slots.Host(host).Resolving(): // nothing waits but for the name to be found
+	case !waits || !e.slots.Host(host).Resolving(): // nothing waits for the address
 	case err != nil:
 		e.failHost(host, err)
 	default:

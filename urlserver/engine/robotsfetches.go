@@ -48,7 +48,7 @@ type robotsFetch struct {
 	started time.Duration
 	agent   string   // the user agent that the rules are read for
 	urls    [][]byte // of documents that wait for it
-	via     []byte   // DOC_ID of the one that is next, where the file's sitemaps are to be put
+	via     []byte   // DOC_ID of the next document, if the file's sitemaps are to be put into the index; see noteVia
 	try     hostslots.OwnQueue
 	quick   bool // its request is open and not slow
 }
@@ -135,8 +135,8 @@ func (e *Engine) startRequestsOf(try hostslots.OwnQueue, budget *int, due *waite
 // leastStart is how long a request for robots.txt has at least to begin, however small the gaps are.
 const leastStart = 250 * time.Millisecond
 
-// FetchSent counts the gaps of one of Out.Fetches from now. The caller calls it when the request
-// leaves, which is some time after Out.Fetches had it, and before Fetched.
+// FetchSent makes the gaps of one of Out.Fetches count from now. The owner calls it when the
+// request leaves, which is some time after the owner took it from Out.Fetches, and before Fetched.
 func (e *Engine) FetchSent(id uint32) {
 	if t := e.robots.open[id]; t != nil {
 		e.slots.Host(t.host).OwnRequestSent(e.now)
@@ -171,8 +171,9 @@ func (e *Engine) Fetched(id uint32, resp robots.Response) {
 	}
 }
 
-// keepPause makes the doc index keep how long a host is to be left alone, if that, or its gap, is
-// longer than usual. It learns that of documents by their outcomes, but a request for robots.txt has none.
+// keepPause makes the doc index keep how long no request may be sent to a host, if that time, or
+// the host's gap, is longer than usual. After a document the index gets this with the outcome, but
+// a request for robots.txt has no outcome.
 func (e *Engine) keepPause(host uint32) {
 	e.learnBackoff(host)
 	h := e.slots.Host(host)
@@ -222,7 +223,7 @@ func (e *Engine) finishFetch(id uint32, final robots.Response) {
 	e.putSitemaps(t, entry)
 	if t.agent == e.cfg.Robots.UserAgent {
 		e.learn(t.origin)
-	} else { // it has another one since
+	} else { // robots.user_agent has changed since
 		e.robots.forgetOrigin(t.origin)
 	}
 	e.stats.Robots[entry.State()]++

@@ -23,9 +23,10 @@ type hostRules struct {
 }
 
 // UnsharedFor returns how long an address is left alone that was on a shared network until a
-// reload, if daemons share leases. There requests did not need the lease of the address. So
-// whoever leases it now does not know when others asked it: the spiders or URL Frontier clients
-// of this daemon, or another daemon, which may read its settings a little later.
+// reload, if daemons share leases. On a shared network requests do not need the lease of the
+// address. So the daemon that leases the address now does not know when others requested it: the
+// spiders or URL Frontier clients of this daemon, or another daemon, which may read its settings a
+// little later.
 func UnsharedFor(cfg *configs.Config, lease time.Duration) time.Duration {
 	return max(lease, gap(cfg.AddressPace().PerSec))
 }
@@ -60,7 +61,7 @@ func (e *Engine) regroup(host uint32) (away bool) {
 	to, moves := e.dns.addresses.moved[host]
 	if _, bound := e.slots.Host(host).GroupID(); !bound || faulty(faultRules) {
 		delete(e.dns.addresses.moved, host)
-		return false // it is when it will be bound
+		return false // the rules are applied to it when it is bound
 	}
 	addr := e.slots.Host(host).Addr()
 	if moves {
@@ -77,7 +78,7 @@ func (e *Engine) regroup(host uint32) (away bool) {
 		e.endBlockedFetches(host)
 		return false
 	}
-	bind := e.opt.Lease == 0 || e.slots.Host(host).Settled() // the reservation is asked for what is needed
+	bind := e.opt.Lease == 0 || e.slots.Host(host).Settled() // the reservation is asked only for hosts with work
 	if e.slots.Host(host).Move(e.now, place, moves) {
 		delete(e.dns.addresses.moved, host)
 		if bind {

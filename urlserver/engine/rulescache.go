@@ -13,14 +13,13 @@ import (
 // host, under its pace.
 //
 // Rules may be dropped before any document was judged by them, where the hosts at work need more
-// than the budget. So that each fetch brings documents on all the same, the ones that wait for it
-// are judged as soon as it is there, and the verdicts are remembered: Fetch.Targets are those
-// documents.
+// than the budget. So that no fetch is in vain, the engine has the documents that wait for it
+// (Fetch.Targets) judged when the answer arrives, and remembers the verdicts.
 
 const (
 	maxTargets   = 16      // documents that a fetch is to judge
 	targetBytes  = 4 << 10 // of their targets together, where there are several
-	verdictsFrom = 4 << 10 // size of rules whose verdicts are remembered as they come, and of those that cost much
+	verdictsFrom = 4 << 10 // bytes of rules from which on their verdicts are remembered; those of costly rules are, too
 )
 
 // rulesCache has the origins whose robots.txt rules are kept, in the order of their last use, and
@@ -103,7 +102,7 @@ func (r *robotsFetches) uncacheRules(id uint32) {
 	}
 }
 
-// evict drops an origin's rules. If no document was judged by them, the next one is judged before.
+// evict drops an origin's rules. If they have judged no document yet, they judge the next one before.
 func (e *Engine) evict(id uint32) {
 	o := e.robots.entry(id)
 	if o.size == 0 { // it was for another user agent, and is dropped by now

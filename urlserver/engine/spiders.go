@@ -24,7 +24,7 @@ type spiders struct {
 	leaving   []uint32            // spiders that have gone, with documents to be queued again
 	connected int                 // spiders that have not gone
 	taking    int                 // those of them that take documents
-	keepUntil time.Duration       // until then the slots keep what they have though none takes any
+	keepUntil time.Duration       // until then the slots keep their documents though no spider takes any
 }
 
 // pools has the spider pools, by number and by spiderid.
@@ -49,16 +49,16 @@ func newSpiders() spiders {
 type spider struct {
 	addr         string
 	out          []byte        // lines that are not with its connection yet
-	queued       int           // how many
+	queued       int           // the number of these lines
 	stamped      time.Duration // when the first of them counts as sent
 	inFlight     int
 	sent, done   uint64
 	badInRow     int
-	writingSince time.Duration // since when lines are with the connection, not written; negative: none are
+	writingSince time.Duration // since when the connection has lines that it has not written; negative: it has none
 	peer         *peer
 	heard        time.Duration       // when it last said something of what it was sent
 	spoke        bool                // it has said something of what it was sent
-	notSpider    bool                // it is no spider: what it has counts no attempt
+	notSpider    bool                // it is no spider: its documents in flight count no attempt
 	company      company             // what the suspects there allow
 	longFetches  map[uint32]struct{} // documents that it said WORKING of when it had them for a status timeout
 	loss         loss                // how it ended, if it is gone
@@ -188,7 +188,7 @@ func (e *Engine) Lines(id uint32, lines []Line) (foreign *Line) {
 	return foreign
 }
 
-// readDoneAhead has the slots read ahead for the first of some lines.
+// readDoneAhead makes the slots read ahead for the first of some lines.
 func (e *Engine) readDoneAhead(lines []Line) {
 	var names [hostslots.ReadAhead]hostslots.TransID
 	n := min(len(lines), hostslots.ReadAhead)

@@ -8,12 +8,13 @@ import (
 	"urlserver/hostslots"
 )
 
-// Stats counts what has happened since the start, and what is.
+// Stats has counters since the start of the daemon, and its present state.
 type Stats struct {
-	// documents sent; of them: not for the first time; taken for lost: silent, spider gone
+	// Sent counts documents sent, Retried those of them that were sent before. Expired counts
+	// documents taken back for want of a status, Lost those taken back because the spider had gone.
 	Sent, Retried, Expired, Lost uint64
 	Back                         uint64 // documents that spiders gave back
-	Bytes                        uint64 // of the bodies that spiders told
+	Bytes                        uint64 // of bodies, as spiders reported them
 	Stale, BadLines              uint64 // lines of spiders
 	Outcomes                     [docindex.Kinds]uint64
 	Classes                      [docindex.Classes]uint64 // the same documents, by what came back
@@ -28,7 +29,8 @@ type Stats struct {
 	Rejected                     int               // hosts in the last reject list
 	Delay                        Histogram         // from due to sent
 	LeasesGranted, LeasesDenied  uint64            // leases got from the reservation, and not got
-	// leases that ended while they were needed; the reservation did not answer
+	// LeasesLost counts leases that ended while they were needed, LeaseErrors requests that the
+	// reservation did not answer.
 	LeasesLost, LeaseErrors uint64
 	Leases                  int // leases held
 

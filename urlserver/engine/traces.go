@@ -31,7 +31,7 @@ type tracer struct {
 type docTrace struct {
 	trace.Trace
 	host   uint32
-	phase  trace.Phase // DNS, Spider, or else Slot, which is Leftover, too, until it ends
+	phase  trace.Phase // DNS, Spider or Slot; endWait divides Slot into Leftover and Slot
 	since  time.Duration
 	spider string // of Spider: its address
 }
@@ -75,7 +75,7 @@ func (e *Engine) hostResolved(host uint32) {
 	}
 	delete(e.tracer.unresolved, host)
 	for _, doc := range docs {
-		if t := e.tracer.byDoc[doc]; t != nil { // always; but no trace is worth the daemon
+		if t := e.tracer.byDoc[doc]; t != nil { // t is never nil, but tracing must not end the daemon
 			t.enterPhase(trace.Slot, e.now, "")
 		}
 	}

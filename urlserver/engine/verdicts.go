@@ -110,7 +110,7 @@ func (e *Engine) Judged(allowed []bool, work int) {
 	q := e.robots.verdicts.out
 	e.robots.verdicts.out = nil
 	took := octetTime * time.Duration(work)
-	e.robots.verdicts.restUntil = e.now + took // as much for others
+	e.robots.verdicts.restUntil = e.now + took // so verdicts take half of a processor at most
 	if !faulty(faultCharge) {
 		e.robots.verdicts.notBefore[q.origin] = e.now + chargeTimes*took
 	}
@@ -127,7 +127,7 @@ func (e *Engine) endVerdictWait(id uint32) {
 	e.slots.Host(e.slots.HostOf(id)).Unpin()
 }
 
-// verdictWait says in words that an origin of a host waits for a verdict; "": none does.
+// verdictWait returns that an origin of a host waits for a verdict; the zero Reason: none does.
 func (e *Engine) verdictWait(host uint32) (why explain.Reason) {
 	e.slots.Host(host).Origins(func(o uint32) {
 		if e.robots.verdicts.queue.Has(o) || e.robots.verdicts.out != nil && e.robots.verdicts.out.origin == o {
