@@ -7,14 +7,14 @@ import (
 	"urlserver/reservation"
 )
 
-// addedLeases is for how many leases a host stays known to the store by a daemon that neither has
-// it nor tries for it.
+// addedLeases is the number of leases after which a daemon deletes a host that it added and has
+// neither reserved nor tried for since.
 const addedLeases = 2
 
-// added are the hosts that this daemon added to a store that counts no documents, and that it has
-// not reserved now. Such a host counts as one document for as long as it is known, so somebody has
-// to delete it: who reserves it when it is released with nothing held, and this daemon when it has
-// not tried for it for a while, or ends. The zero value is ready.
+// added has the hosts that this daemon added to a store that counts no documents, and that it has
+// not reserved now. Such a host counts as one document while the store knows it, so a daemon has to
+// delete it: one that has reserved it, when it releases the host and holds no document of it; or
+// this one, when it has not tried for the host for a while, or ends. The zero value is ready.
 type added struct {
 	since map[string]time.Time
 	queue []addedHost // in order of time; an entry whose time differs from since is outdated
@@ -33,7 +33,7 @@ func (a *added) add(host string, now time.Time) {
 	a.queue = append(a.queue, addedHost{host, now})
 }
 
-// again notes that a host is tried for, if this daemon has added it.
+// again notes that this daemon tries for a host, if it has added the host.
 func (a *added) again(host string, now time.Time) {
 	if _, is := a.since[host]; is {
 		a.add(host, now)
@@ -42,7 +42,7 @@ func (a *added) again(host string, now time.Time) {
 
 func (a *added) remove(host string) { delete(a.since, host) }
 
-// before takes out the hosts that were added no later than a moment, most of them at most.
+// before takes out the hosts that were added no later than a moment, no more than most of them.
 func (a *added) before(moment time.Time, most int) (hosts []string) {
 	n := 0
 	for ; n < len(a.queue) && len(hosts) < most && !a.queue[n].at.After(moment); n++ {
@@ -75,8 +75,9 @@ func (r *Reserver) mayKnow(host string, slice bool) {
 // cleanBatch is how many hosts the store is asked to forget at once.
 const cleanBatch = 1000
 
-// clean deletes the hosts that this daemon left no later than a moment. Whoever has one reserved
-// keeps it, and deletes it when that is over; the store still knows when it may be asked next.
+// clean deletes the hosts that this daemon left no later than a moment from the store. A host that
+// another daemon has reserved stays; that daemon deletes it when it releases it. The store keeps
+// the time of the next request to a deleted host.
 func (r *Reserver) clean(ctx context.Context, moment time.Time) {
 	for ctx.Err() == nil {
 		hosts := r.added.before(moment, cleanBatch)

@@ -9,21 +9,21 @@ import (
 	"urlserver/protocol"
 )
 
-// asks passes what a spider asks of the embedded index (PUT, COUNT) to a goroutine of its own,
-// which answers in the order of the lines. The reader collects what has arrived while that
-// goroutine works, and waits when a batch is ready before the one before it has been begun. So at
-// most three batches of one read each are in memory, TCP slows down a spider that asks for more
-// than the store can do, and the engine takes no part.
+// asks passes the PUT and COUNT lines of a spider to a goroutine of its own, which answers them in
+// their order. While that goroutine works, the reader collects the next batch of lines. When the
+// batch is complete, the reader waits until the goroutine has begun the one before. So at most
+// three batches of one read each are in memory, TCP slows down a spider that asks for more than the
+// store can do, and the engine takes no part.
 type asks struct {
 	worker func(*askBatch)
 	start  func(func()) // begins a goroutine
 
 	fresh bool      // add took a line since added was called
-	next  *askBatch // the reader's
+	next  *askBatch // the batch that the reader fills
 	ready chan *askBatch
 }
 
-// askBatch is what was asked at once.
+// askBatch is the PUT and COUNT lines of one read.
 type askBatch struct {
 	puts docindex.Puts
 	list []ask
@@ -80,7 +80,7 @@ func (a *asks) batch() *askBatch {
 	return a.next
 }
 
-// hand passes the batch on. It waits while another one waits to be begun, or until quit is closed.
+// hand passes the batch on. It waits until the goroutine has begun the batch before, or quit is closed.
 func (a *asks) hand(quit <-chan struct{}) {
 	if a.empty() {
 		return
@@ -105,8 +105,8 @@ func (a *asks) hand(quit <-chan struct{}) {
 	a.next = nil
 }
 
-// answer does what a batch asks for and passes the answers to the writer: first all puts, so that
-// counts include them.
+// answer puts and counts as a batch asks, and passes the answers to the writer. It does all puts
+// first, so that counts include them.
 func (s *session) answer(b *askBatch) {
 	ctx, store := s.d.hard, s.d.parts.Store
 	if store != nil && b.puts.Len() > 0 {

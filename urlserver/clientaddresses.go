@@ -21,15 +21,15 @@ const (
 	firstNamePause   = 2 * time.Second       // until a name that failed is looked up again; doubles
 	mostNamePause    = time.Minute
 	maxFailingNames  = 1 << 20
-	briefTTL         = time.Second // at least so long an answer counts
+	briefTTL         = time.Second // an answer counts for at least this long
 	maxBrief         = 10_000
 
-	noAddress = "no address: " // before a host that has none, or none that may be used, in place of its network
+	noAddress = "no address: " // begins HostAddress.Network of a host without a usable address; the host follows
 )
 
 // clientAddresses finds the addresses of the hosts of queues for URL Frontier clients
-// (frontier.addresses). The index asks it while it holds its lock, so it answers from the
-// resolver's cache, or begins a look-up. It is safe for concurrent use.
+// (frontier.addresses). The index calls it while it holds its lock. So it answers from the
+// resolver's cache, or begins a look-up without waiting. It is safe for concurrent use.
 type clientAddresses struct {
 	leases  *clientLeases // nil: nobody else uses the addresses
 	start   time.Time
@@ -92,15 +92,15 @@ func (c *clientAddresses) of(host []byte) docindex.HostAddress {
 	return a
 }
 
-// withoutAddressLocked returns what binds requests to a host that has no address, or none that may
-// be used: only its site. What becomes of its URLs is for the client to say.
+// withoutAddressLocked returns the HostAddress of a host that has no address, or none that may be
+// used: it has the pace of its site alone. The client decides what becomes of the host's URLs.
 func (c *clientAddresses) withoutAddressLocked(host []byte) docindex.HostAddress {
 	a := c.atLocked(host, netip.Addr{})
 	a.Network, a.AddressPace, a.Use = noAddress+string(host), a.SitePace, nil
 	return a
 }
 
-// atLocked returns what binds requests to a host that is at an address.
+// atLocked returns the HostAddress of a host that is at an address.
 func (c *clientAddresses) atLocked(host []byte, addr netip.Addr) docindex.HostAddress {
 	l := c.rules.Limits(host, addr)
 	site, address := c.cfg.SitePace(), c.cfg.AddressPace()

@@ -14,8 +14,8 @@ import (
 )
 
 // clientLeases gets the leases of addresses and of slices of caps for URL Frontier clients, from
-// the reservation that the engine uses. Its mutex is the innermost: an index calls it under its
-// own.
+// the reservation that the engine uses. An index calls it while it holds its own locks, so
+// clientLeases takes no other lock while it holds its mutex.
 type clientLeases struct {
 	reserver *Reserver
 	start    time.Time
@@ -89,7 +89,7 @@ func (c *clientLeases) more() {
 	}
 }
 
-// run does what the leases need until ctx ends, and then gives them back.
+// run acquires, extends and releases leases until ctx ends, and then releases all.
 func (c *clientLeases) run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()

@@ -18,7 +18,7 @@ const (
 	dialTimeout = 5 * time.Second
 	minBackoff  = 100 * time.Millisecond
 	maxBackoff  = 5 * time.Second
-	acceptAfter = time.Second // go on so long after an accept that failed, as with too many open files
+	acceptAfter = time.Second // pause after an accept that failed, as with too many open files
 )
 
 // Listen opens the listener that spiders dial at addr. conf is its TLS; nil: none.
@@ -157,7 +157,7 @@ func (d *dialers) change(addrs []string) {
 	}
 }
 
-// stop waits for all to end; their context has.
+// stop waits until all goroutines have ended. The context of start must have ended.
 func (d *dialers) stop() {
 	d.mu.Lock()
 	d.ctx = nil

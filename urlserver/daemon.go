@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	stopWait    = 10 * time.Second // for what is in flight, and then as long for outcomes
+	stopWait    = 10 * time.Second // how long a stop waits for documents in flight, and then again for outcomes
 	eventBuffer = 256              // batches, not lines
 	eventBurst  = 4                // events taken before the engine steps
 )
@@ -187,8 +187,9 @@ func (d *Daemon) configureStore(cfg *configs.Config) {
 	d.parts.Store.SetAddresses(d.addresses.of)
 }
 
-// goneGrace returns for how long the daemon keeps documents when its last spider has gone. With an index in
-// Redis others take them only then, and a spider that connects again would have to wait for new ones.
+// goneGrace returns how long the daemon keeps documents after its last spider has gone. With an
+// index in Redis the daemon returns them after that for other daemons, and a spider that connects
+// again would have to wait for new ones.
 func goneGrace(cfg *configs.Config) time.Duration {
 	if cfg.DocIndex.Kind == configs.KindRedis {
 		return 5 * time.Second
@@ -196,9 +197,10 @@ func goneGrace(cfg *configs.Config) time.Duration {
 	return 0
 }
 
-// ahead returns how many documents the slots take of what has turns: of a site twice as many as
-// it may have open requests, or some more than that; of a domain eight for each open request, so
-// that the index is not asked for each; of one that is over its budget one.
+// ahead returns how many documents the slots take of queues and domains that take turns. Of a queue
+// they take the documents of the open requests that a site may have, and as many again, at least 8.
+// Of a domain they take eight for each request that all slots may have open, so that the index is
+// not asked for each; of a domain over its budget one.
 func ahead(cfg *configs.Config) docindex.Ahead {
 	const waiting = 8
 	open := max(cfg.AddressPace().Concurrent, cfg.SitePace().Concurrent)

@@ -81,8 +81,9 @@ func (d *Daemon) explainStored(ctx context.Context, host string, x *engine.Expla
 	return true
 }
 
-// addLevels adds how URL Frontier clients ask the site and the address of a host, if the slots know no
-// address of it, or clients have asked it since the slots did.
+// addLevels adds the pace that URL Frontier clients keep to the site and the address of a host, if
+// the slots know no address of the host, or if clients got a URL of it after its last request by
+// the slots.
 func (d *Daemon) addLevels(l *docindex.HostStatus, x *engine.Explanation) {
 	if l.Site.Name == "" || x.Address.Name != "" && d.moment(l.Site.Last) <= x.Site.Last {
 		return
@@ -109,7 +110,7 @@ func (d *Daemon) addLevels(l *docindex.HostStatus, x *engine.Explanation) {
 	}
 }
 
-// levelView converts what the index says of a level. There is none if it has no name.
+// levelView converts the pace of a level as the index has it. A level without a name becomes the zero LevelView.
 func (d *Daemon) levelView(l *docindex.LevelStatus) hostslots.LevelView {
 	if l.Name == "" {
 		return hostslots.LevelView{}

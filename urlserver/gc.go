@@ -9,8 +9,9 @@ import (
 
 // gcTuner sets how much garbage may accumulate before a collection: a percentage of the live heap,
 // and at least a number of bytes. Without the latter a small heap would be collected all the time,
-// and each collection scans the stacks of all connections. What has no pointers adds next to
-// nothing to a collection. So of that, beyond cheapFrom, garbage may be another percentage.
+// and each collection scans the stacks of all connections. Memory without pointers adds next to
+// nothing to the cost of a collection. So the part of it beyond cheapFrom has a percentage of its
+// own, cheap.
 type gcTuner struct{ percent, cheap, least int }
 
 const cheapFrom = 64 << 20 // bytes
@@ -49,7 +50,7 @@ func (g gcTuner) tune() {
 // others.
 type afterGC struct{ _ [32]byte }
 
-// inUse returns what the collector's percentage refers to, and how much of that has no pointers, in bytes.
+// inUse returns the number of bytes that the collector's percentage refers to, and how many have no pointers.
 func inUse() (all, plain uint64) {
 	s := []metrics.Sample{
 		{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/heap:bytes"},

@@ -49,7 +49,7 @@ func (d *Daemon) returnAll(ctx context.Context, o *docindex.Outcomes) error {
 	return err
 }
 
-// pauseAll makes the embedded index keep what was learned of hosts.
+// pauseAll makes the embedded index keep the pauses and gaps of hosts.
 func (d *Daemon) pauseAll(ctx context.Context, o *docindex.Outcomes) error {
 	err := d.parts.Store.Pause(ctx, o)
 	d.noteIndex(err)

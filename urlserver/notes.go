@@ -24,9 +24,9 @@ const (
 )
 
 const (
-	noteMemory  = 24 * time.Hour // how long it counts that an address backed off
-	maxBackoffs = 100_000        // addresses that go on with it after a start
-	maxPauses   = 100_000        // hosts that are left alone after a start, those with the longest pauses
+	noteMemory  = 24 * time.Hour // how long the note of an address that backed off counts
+	maxBackoffs = 100_000        // the most addresses whose backoff a start restores
+	maxPauses   = 100_000        // the most hosts whose pause a start restores: those with the longest
 )
 
 const maxNotesWaiting = 100_000 // robots.txt; with more, new ones are not kept
@@ -78,12 +78,12 @@ func (n *notebook) run(ctx context.Context) {
 		requests, learned, backoffs := n.requests, n.learned, n.backoffs
 		n.requests, n.learned, n.backoffs = nil, nil, nil
 		n.mu.Unlock()
-		n.keep(ctx, learned, backoffs) // first: a request may be for what was learned before it
+		n.keep(ctx, learned, backoffs) // first: a request may be for one of these notes
 		n.find(ctx, requests)
 	}
 }
 
-// keep makes the index keep notes. What it does not take costs a request later.
+// keep makes the index keep notes. A note that the index does not take costs a request later.
 func (n *notebook) keep(ctx context.Context, learned []engine.Learned, backoffs []hostslots.AddressBackoff) {
 	now := time.Now()
 	var notes []docindex.Note
@@ -148,12 +148,12 @@ func restoredBackoffs(parts Parts) (list []hostslots.AddressBackoff) {
 		}
 	})
 	if err != nil {
-		parts.Log.Warn().Err(err).Msg("docindex: which addresses backed off is not known")
+		parts.Log.Warn().Err(err).Msg("docindex: the backoffs of addresses could not be read")
 	}
 	return slices.Collect(maps.Values(latest))
 }
 
-// restoredPauses returns the hosts that are to be left alone since before the start of a daemon.
+// restoredPauses returns the pauses of hosts that the index has kept from before the start of a daemon.
 func restoredPauses(parts Parts, start time.Time) (list []engine.Pause) {
 	if parts.Store == nil {
 		return nil
@@ -165,7 +165,7 @@ func restoredPauses(parts Parts, start time.Time) (list []engine.Pause) {
 		}
 	})
 	if err != nil {
-		parts.Log.Warn().Err(err).Msg("docindex: which hosts were to be left alone is not known")
+		parts.Log.Warn().Err(err).Msg("docindex: the pauses of hosts could not be read")
 	}
 	return longestPauses(list)
 }

@@ -15,21 +15,22 @@ import (
 )
 
 const (
-	outcomeBatch  = 4096      // outcomes a call, or what the engine gave at once
+	outcomeBatch  = 4096      // outcomes in one call, unless the engine gave more at once
 	unwantedPause = time.Hour // between two tries at an index that says it wants none
 	spares        = 16        // empty buffers kept
 )
 
 // outbox delivers outcomes, or documents to be returned, to the doc index, in order, and keeps them
-// until it has taken them. A failed call is repeated, with pauses that double from docindex.retry
-// up to docindex.max_retry.
+// until the index has taken them. It repeats a failed call, with pauses that double from
+// docindex.retry up to docindex.max_retry.
 //
-// Where the index answers that it wants no outcomes (docindex.ErrUnwanted), it gets none for an hour.
-// As the cause may be a proxy during a deploy, they are kept so long, and offered once more. They
-// cause no back-pressure: when there are docindex.outcomes_max of them, new ones are dropped. From
-// the second such answer in a row on, only the oldest call's are kept.
+// If the index answers that it wants no outcomes (docindex.ErrUnwanted), the outbox sends none for an
+// hour. As the answer may come from a proxy during a deploy, it keeps them for that time and offers
+// them once more. They cause no back-pressure: when the outbox has docindex.outcomes_max of them, it
+// drops new ones. From the second such answer in a row on, it keeps only the outcomes of that call,
+// and new ones up to outcomeBatch in all.
 type outbox struct {
-	what            string // it delivers, for the log
+	what            string // name of what it delivers, for the log
 	send            func(context.Context, *docindex.Outcomes) error
 	log             zerolog.Logger
 	setBackpressure func(bool)
@@ -43,7 +44,7 @@ type outbox struct {
 	waiting  []*docindex.Outcomes
 	spare    []*docindex.Outcomes
 	count    int // outcomes in waiting, and those being delivered
-	dropped  int // because they are unwanted, since that was logged
+	dropped  int // unwanted outcomes dropped since the last log entry about them
 	max      int
 	retry    time.Duration
 	maxRetry time.Duration
@@ -168,7 +169,7 @@ func (o *outbox) pause(ctx context.Context) {
 	}
 }
 
-// failedLocked says how long to wait after one more failure.
+// failedLocked returns how long to wait after one more failure.
 func (o *outbox) failedLocked() time.Duration {
 	if o.refusals > 0 {
 		o.refusals, o.pausing = 0, 0
@@ -202,7 +203,7 @@ func (o *outbox) keep(b *docindex.Outcomes) {
 	}
 }
 
-// deliver reports whether the batch is dealt with.
+// deliver sends a batch. It returns false if the batch has to be sent again.
 func (o *outbox) deliver(ctx context.Context, batch *docindex.Outcomes) bool {
 	began := time.Now()
 	err := o.send(ctx, batch)
@@ -237,8 +238,8 @@ func (o *outbox) deliver(ctx context.Context, batch *docindex.Outcomes) bool {
 	return true
 }
 
-// unwantedLocked keeps a batch that the index does not want, and what waits behind it for an hour
-// at most.
+// unwantedLocked keeps a batch that the index does not want. From the second such answer in a row
+// on, it drops the outcomes behind the batch.
 func (o *outbox) unwantedLocked(err error, batch *docindex.Outcomes) {
 	o.refusals, o.pausing = o.refusals+1, unwantedPause
 	if o.refusals > 1 {
@@ -296,7 +297,7 @@ func (o *outbox) drain(most time.Duration) error {
 	}
 }
 
-var errUndelivered = errors.New("what it lacks is lost to it, unless it gives those documents out again")
+var errUndelivered = errors.New("it gets the others only if it gives those documents out again")
 
 // pending is the number of outcomes that are not delivered.
 func (o *outbox) pending() int {

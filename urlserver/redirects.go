@@ -8,9 +8,10 @@ import (
 	"urlserver/docindex"
 )
 
-// outcomesWithTargets puts the targets of redirects that spiders told into the embedded index, and
-// then reports the outcomes: a document that is done is not sent again, so nobody would tell its
-// target once more. After an error all is repeated, which does no harm.
+// outcomesWithTargets puts the targets of redirects that spiders reported into the embedded index,
+// and then reports the outcomes. In this order no target is lost: a document that is done is not
+// sent again, so no spider would report its target once more. After an error the outbox repeats
+// both, which does no harm.
 func (d *Daemon) outcomesWithTargets(ctx context.Context, o *docindex.Outcomes) error {
 	if d.parts.Store != nil && o.HasLocation() {
 		if err := d.putTargets(ctx, o); err != nil {
@@ -37,10 +38,10 @@ func (d *Daemon) putSitemaps(o *docindex.Outcomes) {
 	o.Reset()
 }
 
-// putTargets puts the targets of redirects, or the sitemaps of robots.txt, into the crawl, and for
-// the application and spider, of the document that redirects, or that robots.txt was fetched for,
-// one link deeper. It drops targets that no document can have, and the store those out of scope and
-// those of documents that were deleted.
+// putTargets puts the targets of redirects, or the sitemaps of robots.txt. A target gets the crawl,
+// the application and the spider of a document, and is one link deeper: the document that
+// redirects, or for which the robots.txt was fetched. putTargets drops targets that are no valid
+// URLs. The store drops those out of scope, and those of documents that were deleted.
 func (d *Daemon) putTargets(ctx context.Context, o *docindex.Outcomes) error {
 	var puts docindex.Puts
 	for i := range o.Len() {

@@ -25,10 +25,10 @@ type Reserver struct {
 	now            func() time.Time   // nil: time.Now
 	reporter       string             // the name under which document counts are reported; "": none are
 	formerReporter string             // the name before that, whose counts are to be withdrawn; "": none
-	owed           []release          // releases that the store has not answered
+	owed           []release          // releases that the store has not answered; they are sent again
 	added          added              // hosts that this daemon made known to the store
 	calls          []reservation.Call // a buffer
-	ends           bool               // the daemon ends: that the store does not answer is not logged
+	ends           bool               // the daemon ends: errors of the store are no longer logged
 
 	refusal string  // the last refusal to change an alias that was logged
 	broken  limiter // of broken records that are logged
@@ -44,7 +44,7 @@ func (r *Reserver) lease() time.Duration {
 	return r.Lease
 }
 
-// counts reports whether the store counts what is held.
+// counts reports whether the store counts held documents.
 func (r *Reserver) counts() bool {
 	if r == nil {
 		return false
@@ -54,7 +54,7 @@ func (r *Reserver) counts() bool {
 }
 
 // adds reports whether this daemon adds groups to the store and deletes them. A store that counts
-// documents knows groups by those that are reported. A slice of a cap has none.
+// documents knows a group while documents of it are reported. A slice of a cap has no documents.
 func (r *Reserver) adds(slice bool) bool { return slice || !r.counts() }
 
 // explain adds who has the lease of a host's group if this daemon lacks it, or that the reservation
@@ -97,8 +97,7 @@ func (r *Reserver) clock() time.Time {
 	return time.Now()
 }
 
-// reserve answers the engine's lease requests until the owner has gone, and then gives all leases
-// back.
+// reserve answers the engine's lease requests until the owner has gone, and then releases all leases.
 func (d *Daemon) reserve(ctx context.Context) {
 	r := d.parts.Reserver
 	if r == nil {
@@ -143,7 +142,7 @@ func outlast(parent context.Context, by time.Duration) (context.Context, context
 	}
 }
 
-// undo gives back the leases of a batch whose answers the engine has not taken.
+// undo releases the leases of a batch whose answers the engine has not taken.
 func (r *Reserver) undo(c *engine.LeaseBatch) {
 	for _, t := range c.Acquires {
 		if t.Answer == engine.Granted {
@@ -152,7 +151,7 @@ func (r *Reserver) undo(c *engine.LeaseBatch) {
 	}
 }
 
-// surrender gives all leases back, and has the store forget the hosts that this daemon made known.
+// surrender releases all leases, and deletes the hosts that this daemon made known to the store.
 func (d *Daemon) surrender(ctx context.Context) {
 	r := d.parts.Reserver
 	select {
@@ -181,7 +180,7 @@ func (r *Reserver) do(ctx context.Context, c *engine.LeaseBatch) {
 	r.reportHoldings(ctx, c)
 	ctx, cancel := context.WithTimeout(ctx, r.Lease/4)
 	defer cancel()
-	r.extend(ctx, c.Extends) // first: what is held is not to be lost while a slow store does the rest
+	r.extend(ctx, c.Extends) // first: no lease must be lost while a slow store does the rest
 	r.release(ctx, c.Releases)
 	r.bind(ctx, c.Binds)
 	r.try(ctx, c.Acquires)
@@ -191,9 +190,9 @@ func (r *Reserver) do(ctx context.Context, c *engine.LeaseBatch) {
 	r.clean(ctx, r.clock().Add(-addedLeases*r.Lease))
 }
 
-// release is a group to be given back, and the moment from which it may be asked again, by this
-// process' monotonic clock. The store is sent what is left until then, so that no two wall clocks
-// are compared.
+// release is a group to be released, and the moment from which it may be requested again, by this
+// process' monotonic clock. The store gets the time that is left until then, so that no two wall
+// clocks are compared.
 type release struct {
 	engine.Release
 	next time.Time
@@ -207,7 +206,7 @@ func (r *Reserver) owe(releases ...engine.Release) {
 	}
 }
 
-// release gives groups back, and those that could not be before.
+// release releases groups, and those that the store has not answered before.
 func (r *Reserver) release(ctx context.Context, releases []engine.Release) {
 	r.owe(releases...)
 	all, now := r.owed, r.clock()
@@ -216,7 +215,7 @@ func (r *Reserver) release(ctx context.Context, releases []engine.Release) {
 	for i, rel := range all {
 		calls[i] = reservation.Call{Verb: reservation.ReleaseHost, Host: rel.Host, Token: rel.Token,
 			After: rel.next.Sub(now)}
-		if rel.Delete && r.adds(rel.Slice) { // else it is known only while documents are held
+		if rel.Delete && r.adds(rel.Slice) { // otherwise the store knows it only while documents are held
 			calls[i].Verb = reservation.DeleteHost
 		}
 	}
@@ -232,7 +231,7 @@ func (r *Reserver) release(ctx context.Context, releases []engine.Release) {
 	}
 }
 
-const maxOwed = 100_000 // groups that are given back later; the rest end with their leases
+const maxOwed = 100_000 // groups that are released later; the leases of others end by themselves
 
 // answered reports whether the store did answer, if only by a refusal.
 func answered(err error) bool {
@@ -291,7 +290,7 @@ func (r *Reserver) note(ctx context.Context, err error) {
 	switch {
 	case was == "" && err != nil:
 		r.Log.Warn().Err(err).Msg(
-			"reservation does not answer; nothing new is reserved, and what is held ends with its lease")
+			"reservation does not answer; the daemon gets no new leases, and those that it has will end")
 	case was != "" && err == nil:
 		r.Log.Info().Msg("reservation answers again")
 	}
@@ -307,12 +306,12 @@ func (r *Reserver) failure() string {
 	return r.err
 }
 
-// firstBinds is how many hosts are bound at first in one call, which all fail together; each call
-// has twice as many as the one before.
+// firstBinds is the number of hosts in the first call of Bind; each further call has twice as many
+// as the one before. The hosts of one call fail together.
 const firstBinds = 32
 
-// bind binds hosts for half of the time that do has. The engine asks again for what a slow store
-// has not done by then.
+// bind binds hosts for half of the time that do has. The engine asks again for the hosts that a
+// slow store has not bound by then.
 func (r *Reserver) bind(ctx context.Context, binds []engine.Bind) {
 	ctx, cancel := context.WithTimeout(ctx, r.Lease/8)
 	defer cancel()
@@ -391,8 +390,8 @@ func (r *Reserver) cover(ctx context.Context, binds []engine.Bind) {
 	}
 }
 
-// ttlOf returns for how long a host is bound: as short as may be if the question is only which
-// group is in force.
+// ttlOf returns for how long a host is bound: for the least time that a store takes if the engine
+// only asks which group is in force.
 func ttlOf(b *engine.Bind) time.Duration {
 	if b.Ask {
 		return reservation.MinLease
@@ -422,7 +421,7 @@ func (r *Reserver) join(ctx context.Context, binds []engine.Bind) {
 		if _, err := r.Store.JoinAlias(ctx, name, hosts); err != nil && !ending(ctx) && r.refusal != err.Error() {
 			r.refusal = err.Error()
 			r.Log.Warn().Err(err).Str("group", name).Int("hosts", len(hosts)).Msg("reservation: hosts " +
-				"could not be put into the alias that [[rules]] name; they wait, and it is tried on")
+				"could not be put into the alias that [[rules]] name; they wait, and the daemon tries again")
 		}
 	}
 }
@@ -473,7 +472,8 @@ func (r *Reserver) try(ctx context.Context, requests []engine.LeaseRequest) {
 	r.tryOnce(ctx, added)
 }
 
-// tryOnce returns which of the requests were unknown because the store may not know of them.
+// tryOnce tries to reserve groups. It returns the requests for groups that the store does not know
+// and that this daemon adds.
 func (r *Reserver) tryOnce(ctx context.Context, requests []*engine.LeaseRequest) (unknown []*engine.LeaseRequest) {
 	calls := r.callsOf(len(requests))
 	for i, c := range requests {

@@ -58,7 +58,7 @@ var (
 	errAuth   = errors.New("the first line is not AUTH with the right token")
 	errSpider = errors.New(
 		"SPIDER is to be followed by a spiderid of 1 to 64 printable ASCII characters without space")
-	errNotSpider = errors.New("what it says first is HTTP, TLS or STUN: a browser, or a client or server " +
+	errNotSpider = errors.New("its first bytes are HTTP, TLS or STUN: a browser, or a client or server " +
 		"of another protocol, is connected here")
 	errForeign = errors.New("it names a transaction that never was, or that another spider holds")
 )
@@ -210,7 +210,7 @@ func (s *session) drop(why string) {
 	})
 }
 
-// batch is what a spider said at once, except PUT and COUNT.
+// batch is the lines of one read, except PUT and COUNT.
 type batch struct {
 	spiderID string // of a SPIDER line, which counts before lines; "": there was none
 	lines    []engine.Line
@@ -218,8 +218,8 @@ type batch struct {
 
 var batches = sync.Pool{New: func() any { return &batch{lines: make([]engine.Line, 0, lineBatch)} }}
 
-// read posts the spider's lines to the owner, as many at a time as have arrived. What is asked of
-// the store goes there: read waits while the store has too much of it.
+// read posts the spider's lines to the owner, as many at a time as have arrived. It hands PUT and
+// COUNT lines to asks, and waits while asks has too many.
 func (s *session) read(scanner *protocol.Scanner) error {
 	for {
 		b := batches.Get().(*batch)
@@ -302,12 +302,12 @@ func (s *session) fill(scanner *protocol.Scanner, b *batch) error {
 	return nil
 }
 
-// waitsForMore reports whether nothing has come yet that is to be passed on.
+// waitsForMore reports whether no line has come yet that is to be passed on.
 func (s *session) waitsForMore(b *batch) bool {
 	return len(b.lines) == 0 && b.spiderID == "" && s.asks.empty()
 }
 
-// hear adds a line to the batch or to what is asked of the store.
+// hear adds a line to the batch or to asks.
 func (s *session) hear(line []byte, b *batch) error {
 	if s.fresh && protocol.IsHTTP(line) {
 		return errNotSpider
