@@ -11,13 +11,13 @@ type HostAddress struct {
 	State   AddressState
 	Retry   int64      // of AddressAwaited: ask again after so many ms
 	Addr    netip.Addr // where requests to the host go
-	Network string     // what has AddressPace, if Addr has not: the shared network that Addr is in; "": Addr
+	Network string     // the shared network that Addr is in, which has AddressPace then; "": none, Addr has AddressPace
 	Site    string     // the site that a rule makes of several hosts; "": the host itself
 	Blocked bool       // a rule blocks the host
 
 	SitePace    Pace
 	AddressPace Pace       // of Addr, or of Network
-	NotBefore   int64      // nobody asks Addr before, in ms since 1970; 0: now
+	NotBefore   int64      // no request to Addr before this time, in ms since 1970; 0: from now on
 	Use         AddressUse // of Addr, or of Network; nil: nobody else uses it
 	// Raises says that the address may be as fast as its sites if this is so of all its known
 	// sites.
@@ -27,17 +27,18 @@ type HostAddress struct {
 // AddressUse is the right to give out URLs at an address, or on a shared network, which spiders and
 // other daemons use, too. A store calls it while it holds locks: it returns at once.
 type AddressUse interface {
-	// Usable reports whether URLs may be given out now, and says that some are to be: waiting
-	// queues wait for it. If not, ask again later.
+	// Usable reports whether URLs may be given out now. By the call the store also says that it has
+	// URLs to give out, of waiting queues. If the result is false, it asks again later.
 	Usable(waiting int) bool
-	// Holds reports whether URLs that were chosen may still be given out. It asks for nothing.
+	// Holds reports whether URLs that were chosen may still be given out. Unlike Usable, it does not
+	// say that the store has more.
 	Holds() bool
 	// Share returns the part of a pace that may be used.
 	Share(of Pace) Pace
 	// Gave counts a URL that was given out.
 	Gave()
-	// SetOpen says of how many queues clients have URLs. When there are none, nobody is to be asked
-	// before next, in ms since 1970, nor within gap ms.
+	// SetOpen sets the number of queues of which clients have URLs. When it is 0, nobody may request
+	// the address before next, in ms since 1970, nor within the next gap ms.
 	SetOpen(queues int, next, gap int64)
 }
 

@@ -92,7 +92,7 @@ func (b *Batch) AddEnded(c Candidate) {
 	b.buf = append(b.buf, c.Crawl...)
 }
 
-// Skip counts an offer of the index with which nothing can be done, since its DOC_ID is not known.
+// Skip counts a candidate of the index without a usable DOC_ID, for which no outcome can be reported.
 func (b *Batch) Skip() { b.skipped++ }
 
 // Len returns the number of candidates.
@@ -187,8 +187,8 @@ type ending struct {
 	noStatus bool
 	status   int32
 	attempts int32
-	metaLen  int32 // of what follows the URL
-	crawlLen int32 // of what follows the metadata
+	metaLen  int32 // of the metadata, which follow the URL
+	crawlLen int32 // of the crawl, which follows the metadata
 	toLen    int32 // of the location, which follows the crawl
 	at       int64 // ns since 1970, or noTime
 	pause    time.Duration

@@ -101,13 +101,13 @@ type Crawls interface {
 	CrawlLister
 
 	// ReportPending counts the pending documents of a crawl, or, if id.Crawl is empty, of all
-	// crawls of an application at a spider. It lists at most so many domains in all, the largest.
+	// crawls of an application at a spider. It lists no more than domains domains in all, the largest.
 	// inFlight are documents with the slots that are not pending: they are at spiders, or ended by the
 	// atSlots of PurgeCrawl. The cost does not depend on the number of documents, except inFlight.
 	ReportPending(ctx context.Context, id CrawlID, domains int, inFlight *Outcomes) (PendingReport, error)
 
-	// StopCrawl makes the store drop what is put for a crawl from now on, with the verdict Dropped.
-	// Nothing of the crawl is handed out any more. why is the outcome of its documents.
+	// StopCrawl makes the store drop URLs that are put for a crawl from now on, with the verdict
+	// Dropped, and hand out no document of the crawl any more. why is the outcome of its documents.
 	StopCrawl(ctx context.Context, id CrawlID, why Kind) error
 
 	// PurgeCrawl ends the scheduled documents of a stopped crawl with the outcome that StopCrawl
@@ -220,6 +220,6 @@ type CrawlCounts struct {
 	Done      uint64 // completed, but for those purged
 	Sent      uint64 // attempts of spiders that are reported, and hand-outs to clients
 	Purged    uint64 // stopped or expired
-	Expired   uint64 // of these
-	Dropped   uint64 // put after that
+	Expired   uint64 // of Purged: expired
+	Dropped   uint64 // put after the crawl was stopped or had expired
 }

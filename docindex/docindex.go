@@ -1,7 +1,5 @@
 // Package docindex is the contract of doc indexes: where candidates come from and where outcomes
-// go.
-//
-// It has the values and the roles; it stores nothing itself.
+// go. It has values and interfaces, and no store.
 //
 // [Source] is what the daemon needs of a doc index. [Store] is an embedded index, which takes URLs
 // as well. Packages memory, disk and redis are stores. Package httpserver serves a
@@ -22,7 +20,7 @@ import (
 // later.
 var ErrUnwanted = errors.New("the doc index does not want outcomes")
 
-// ErrUnknown is returned by [Putter.Document] and [Frontier.Find] for what the store does not have.
+// ErrUnknown is returned by [Putter.Document] and [Frontier.Find] for a document that the store does not have.
 var ErrUnknown = errors.New("no such document")
 
 // ErrReserved says why a store refuses a DOC_ID: it has the form of those that the store gives
@@ -53,8 +51,9 @@ var ErrTooMany = errors.New("a million settings wait for queues that have no URL
 // Its methods may be called from several goroutines.
 type Source interface {
 	// Candidates appends up to max candidates to b. It leaves out those on the hosts in reject,
-	// which are written as weburl's Host writes them. No candidate is not an error. What is in b
-	// was handed out and is the caller's, also when an error comes with it.
+	// which are written as weburl's Host writes them. No candidate is not an error. The index has
+	// handed out the candidates in b, also when it returns an error: the caller must report their
+	// outcomes.
 	Candidates(ctx context.Context, max int, reject []string, b *Batch) error
 
 	// Outcomes reports how documents ended. An error means that none of them was taken: keep them
@@ -100,12 +99,12 @@ type Returner interface {
 // Pauser takes what is learned of hosts by requests for robots.txt.
 type Pauser interface {
 	// Pause notes how long hosts are to be left alone, and their gaps, as outcomes do. It reads
-	// URL, Pause and Gap of the outcomes, nothing else. After a restart it binds the slots, too.
+	// URL, Pause and Gap of the outcomes, nothing else. After a restart the pauses bind the slots, too.
 	Pause(ctx context.Context, o *Outcomes) error
 
-	// EachPause calls visit with each host that is to be left alone since before the store was
-	// opened, and for how long still. A store may leave out pauses of no more than the slots' gap.
-	// One that forgets pauses when it is closed visits none. host is valid during the call only.
+	// EachPause calls visit with each host that has a pause from before the store was opened, and
+	// with the rest of the pause. A store may leave out pauses of no more than the slots' gap. A store
+	// that forgets pauses when it is closed visits none. host is valid during the call only.
 	EachPause(ctx context.Context, visit func(host []byte, left time.Duration)) error
 }
 
@@ -137,9 +136,9 @@ type Hooks interface {
 	// this gap after a URL Frontier client was given the host, too.
 	SetSlotGap(gap time.Duration)
 
-	// SetHostRules sets the rules of hosts by name; nil removes them. URL Frontier clients are
-	// given nothing of a barred host, and a rule's gap is kept after they were given one, whoever
-	// asks next. The store may call rules while it holds locks, until the next SetHostRules.
+	// SetHostRules sets the rules of hosts by name; nil removes them. The store gives URL Frontier
+	// clients no URL of a barred host. After it has given them a URL of a host, it keeps the rule's
+	// gap, whoever asks next. It may call rules while it holds locks, until the next SetHostRules.
 	SetHostRules(rules func(host []byte) HostRule)
 
 	// SetBudget sets how many pages of a registered domain a crawl hands out in a round before
@@ -147,39 +146,40 @@ type Hooks interface {
 	// what it hands out.
 	SetBudget(pages int)
 
-	// Rounds returns the domains that are over their budget, or were and are not like others yet.
+	// Rounds returns the domains that are over their budget, and those that have to wait longer for
+	// their next round because they were.
 	Rounds() []Round
 
-	// RestoreRounds makes domains stand as Rounds said in an earlier process. It comes before the
-	// first document. Those of crawls without queues are left out.
+	// RestoreRounds restores what Rounds returned in an earlier process. The caller calls it before
+	// the store hands out a document. The store ignores domains of crawls without queues.
 	RestoreRounds(rounds []Round)
 
-	// SetAhead sets how many documents the slots have at most before it is their turn. In
-	// docindex/redis that holds for domains while there is a budget.
+	// SetAhead bounds the documents that the slots have of each queue or domain that takes turns. In
+	// docindex/redis the bounds hold for domains alone, and while there is a budget.
 	SetAhead(to Ahead)
 
 	// SetAddresses makes URL Frontier clients keep the pace of sites and addresses, in queues whose
-	// key is the host; nil: they do not. A queue is given out when its site and its address may be
-	// asked. It is open there while clients have URLs of it. Each URL that is given out puts off
-	// the next one by the gap. A call does not wait for addresses that are not known yet.
+	// key is the host; nil: they do not. The store gives out a queue when its site and its address may
+	// be requested. The queue counts as an open request there while clients have URLs of it. Each URL
+	// that the store gives out puts off the next one by the gap. No call waits for a look-up.
 	SetAddresses(of Addresses)
 }
 
-// Ahead is how many documents the daemon's slots have at most of what has turns; 0: any number.
+// Ahead bounds the documents that the daemon's slots have of a queue or domain that takes turns; 0: any number.
 type Ahead struct {
 	Queue   int // of a queue whose links take turns by their shapes
 	Domain  int // of a registered domain of a crawl
 	Waiting int // of a domain that is over its budget
 }
 
-// Round is how a registered domain of a crawl stands that has overrun its budget.
+// Round is the state of a registered domain of a crawl that has overrun its budget.
 type Round struct {
 	Crawl  string `json:"-"` // as stores name it: "" is DEFAULT
 	Domain string `json:"domain"`
 	Round  uint32 `json:"round"`               // how often it overran, less the rounds in which it did not
 	Left   uint64 `json:"left"`                // pages of the crawl before its next round; 0: it has a round
-	Wait   uint64 `json:"wait"`                // of these when it overran
-	Waited int64  `json:"waited_ms,omitempty"` // for how long at the crawl's last page
+	Wait   uint64 `json:"wait"`                // Left at the moment when it overran
+	Waited int64  `json:"waited_ms,omitempty"` // how long it had waited at the crawl's last page
 }
 
 // Inspector counts, explains and lists settings.

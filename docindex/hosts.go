@@ -12,12 +12,12 @@ type HostStatus struct {
 	Transit    TransitCounts
 	Blocked    time.Time     // by the operator, until then; zero: not blocked
 	Delay      time.Duration // set by the operator; 0: none
-	AtSlots    Availability  // of the queue that the slots may be served first
-	AtFrontier Availability  // of the queue that URL Frontier clients may be served first
+	AtSlots    Availability  // of the queue from which the slots may be served first
+	AtFrontier Availability  // of the queue from which URL Frontier clients may be served first
 	Truncated  bool          // the host has more queues than were looked at
 
-	// How URL Frontier clients ask its site, and its address or shared network. The Name of Address is
-	// "" if that is not known; see [Hooks.SetAddresses].
+	// Site and Address are the paces that URL Frontier clients keep to the host's site, and to its
+	// address or shared network. Address.Name is "" if the address is not known; see [Hooks.SetAddresses].
 	Site, Address LevelStatus
 }
 
@@ -27,11 +27,11 @@ type LevelStatus struct {
 	Name     string
 	Gap      time.Duration // in force
 	Backoff  time.Duration // the gap while it backs off; 0: it does not
-	Sites    string        // that made an address back off
+	Sites    string        // the sites that made an address back off
 	Open     int           // queues of which clients have URLs
 	MostOpen int           // how many may be open; 0: any number
 	Last     time.Time     // when a URL was given to a client; zero: not since the start
-	Next     time.Time     // none is given before
+	Next     time.Time     // no URL is given to a client before this time
 }
 
 // HostRule is what the daemon's rules say of a host. The slots apply the rules themselves; in the

@@ -24,7 +24,7 @@ func EncodeMetadata(m map[string][]string) []byte {
 	return text
 }
 
-// DecodeMetadata parses what EncodeMetadata wrote. It returns nil for anything else.
+// DecodeMetadata parses the result of EncodeMetadata. It returns nil for any other text.
 func DecodeMetadata(text []byte) (m map[string][]string) {
 	if len(text) == 0 || json.Unmarshal(text, &m) != nil {
 		return nil

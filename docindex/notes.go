@@ -25,9 +25,9 @@ type Note struct {
 	Text []byte
 }
 
-// RoundNotes begins the names of notes that tell how the domains of a crawl stand with their budgets; the
-// crawl's ID follows. A store of several daemons keeps these alone. A daemon that starts goes on as the one
-// stood that said it last.
+// RoundNotes begins the names of notes with the [Round]s of a crawl; the crawl's ID follows. A
+// store that several daemons share keeps only these notes. A daemon that starts takes over the
+// rounds of the daemon that wrote the note last.
 const RoundNotes = "crawl rounds "
 
 // MaxNote is the most bytes of a note's name, and of its text.

@@ -5,8 +5,8 @@ import (
 	"cmp"
 )
 
-// What is known is known by (spiderid, appid, crawl) and its URL: a URL that one application has is
-// not known to another, nor to another spider. The crawl is the queue's. The other two are the
+// A store knows a URL by spiderid, appid and crawl: a URL that one application has put is new for
+// another application, and for another spider. The crawl is the queue's. spiderid and appid are the
 // document's owner, which its metadata names.
 //
 // A store keeps each document under a name that is made of the queue, the owner and the URL, and

@@ -60,7 +60,7 @@ func Pack(p *Put) Packed {
 // IsPlain reports whether k is metadata alone, or nothing.
 func (k Packed) IsPlain() bool { return len(k) == 0 || k[0] >= ' ' }
 
-// Unpack sets metadata, unique, depth and payload of p. They alias k. It takes what is damaged for
+// Unpack sets metadata, unique, depth and payload of p. They alias k. It takes a damaged Packed for
 // metadata.
 func (k Packed) Unpack(p *Put) {
 	p.Metadata, p.Unique, p.Payload, p.Depth = k, nil, nil, 0
@@ -91,7 +91,7 @@ func (k Packed) Metadata() []byte { return k.parts().Metadata }
 // Payload returns the payload.
 func (k Packed) Payload() []byte { return k.parts().Payload }
 
-// Unique returns what the document is known by; nil: its URL.
+// Unique returns the text by which the document is known; nil: its URL.
 func (k Packed) Unique() []byte { return k.parts().Unique }
 
 func (k Packed) parts() (p Put) {
@@ -99,8 +99,8 @@ func (k Packed) parts() (p Put) {
 	return p
 }
 
-// Identity returns what a document is known by within its queue beside its URL: its owner (see
-// [OwnerOf]) and unique. Nil: its URL alone.
+// Identity returns the owner (see [OwnerOf]) and the unique of a document, by which it is known
+// within its queue beside its URL. Nil: it is known by its URL alone.
 func (k Packed) Identity() []byte {
 	if k.IsPlain() {
 		return OwnerOf(k)
@@ -117,7 +117,7 @@ func IdentityOf(p *Put) []byte {
 	return Pack(&Put{Metadata: OwnerOf(p.Metadata), Unique: p.Unique})
 }
 
-// Lasting returns what a store keeps of a document that is completed: its identity and depth.
+// Lasting returns the part that a store keeps of a completed document: its identity and depth.
 func (k Packed) Lasting() Packed {
 	if k.IsPlain() {
 		return OwnerOf(k)
@@ -126,8 +126,8 @@ func (k Packed) Lasting() Packed {
 	return Pack(&Put{Metadata: OwnerOf(p.Metadata), Unique: p.Unique, Depth: p.Depth})
 }
 
-// Renew makes an update of the document with this Packed keep what never changes: owner, unique and
-// depth. The payload stays unless the update has one.
+// Renew changes an update of the document with this Packed so that owner, unique and depth stay as
+// they are. The payload stays unless the update has one.
 func (k Packed) Renew(update *Put) {
 	was := k.parts()
 	update.Metadata = WithOwner(update.Metadata, OwnerOf(was.Metadata))
@@ -153,7 +153,7 @@ func DecodePayload(text []byte) ([]byte, error) {
 	return payload, nil
 }
 
-// Deeper returns the depth of what a document of a depth links to.
+// Deeper returns the depth of the links of a document of a depth.
 func Deeper(depth uint16) uint16 { return uint16(min(uint32(depth)+1, math.MaxUint16)) }
 
 func (put *Put) checkPacked() error {

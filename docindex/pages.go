@@ -7,24 +7,25 @@ import "context"
 // settles, because their daemon died, end by themselves after a while; then the documents are to be
 // counted anew.
 //
-// Nobody takes places of a crawl that is to be counted until all places that were taken before are
-// settled or have ended: so a count meets no document that is on its way.
+// While a crawl is to be counted, TakePages takes no place in it, and lets the caller count only when
+// all places taken before are settled or have ended. So no document is being put during the count.
 type PageCounter interface {
-	// TakePages takes a place for each of some documents of a crawl, of which it is given the
-	// registered domains ("": that of the document is not limited): as long as there are fewer than
-	// most in the crawl and mostOfDomain in the domain; 0: any number.
+	// TakePages takes a place in a crawl for each of some documents, while the crawl has fewer than
+	// most documents and the document's domain fewer than mostOfDomain; 0: any number. domains has
+	// the registered domain of each document; "": its domain is not limited.
 	TakePages(ctx context.Context, crawl string, domains []string, most, mostOfDomain int64) (PlacesTaken, error)
 
-	// SettlePages says which of the places that one TakePages has taken are free again, since their
-	// documents were not put, or were known. The documents of the others are stored. Each document
-	// is told by its registered domain. Who does not know which are stored calls ForgetPages first.
+	// SettlePages ends the places that one TakePages has taken. Those of free are free again, since
+	// their documents were not put, or were known. The documents of stored are stored. Both have the
+	// documents' registered domains. A caller that does not know which are stored calls ForgetPages
+	// first.
 	SettlePages(ctx context.Context, crawl, taken string, free, stored []string) error
 
-	// CountPages says how many documents a crawl has, and domains of it (nil: they are not limited).
-	// epoch is that of the TakePages that asked for the count.
+	// CountPages sets how many documents a crawl has, and its domains have (nil: they are not limited).
+	// epoch is PlacesTaken.Epoch of the TakePages that asked for the count.
 	CountPages(ctx context.Context, crawl, epoch string, pages int64, domains map[string]int64) error
 
-	// ForgetPages has the documents of a crawl be counted anew.
+	// ForgetPages drops the counts of a crawl, so that TakePages asks for a new count.
 	ForgetPages(ctx context.Context, crawl string) error
 }
 

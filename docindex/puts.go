@@ -48,7 +48,7 @@ type Put struct {
 	Created  int64 // when it was first put, seconds since 1970; 0: now. Ignored if the URL is known
 }
 
-// Due times that are none.
+// Values of Put.Due with a special meaning.
 const (
 	Never = math.MaxInt64 // the document is completed
 	Now   = -1            // the second in which it is stored
@@ -57,7 +57,7 @@ const (
 // Puts holds checked URLs to be stored, in one growing buffer. The zero value is ready. It is not
 // safe for concurrent use.
 type Puts struct {
-	Kept bool // an index had them before: no scope of a crawl refuses them
+	Kept bool // they come from an index that had stored them: no scope of a crawl refuses them
 
 	buf        []byte
 	items      []item
@@ -118,7 +118,7 @@ func (p *Puts) Add(put Put) error {
 		return err
 	}
 	put.URL = u.Text()
-	if len(put.URL) > protocol.MaxURL { // its bytes are those of a line
+	if len(put.URL) > protocol.MaxURL { // a line to a spider has this text
 		return fmt.Errorf("url %.100q: it has %d bytes, %w; %d are taken", put.URL, len(put.URL),
 			ErrTooLong, protocol.MaxURL)
 	}
@@ -326,8 +326,9 @@ func HostOf(url []byte) []byte {
 	return u.Host()
 }
 
-// From makes put what a link on a page is: a URL of the page's crawl and owner, one link deeper. page
-// is nil if the store does not have the document that Via names.
+// From completes the put of a link on a page: it gives put the page's crawl and owner, and a depth
+// of one more. page is nil if the store does not have the document that Via names; From then
+// returns ErrUnknown.
 func (put *Put) From(page *Document) error {
 	if page == nil {
 		return fmt.Errorf("via %q: %w", put.Via, ErrUnknown)

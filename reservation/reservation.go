@@ -32,17 +32,17 @@
 // ends, and the first to propose the new one wins.
 //
 // A change of an alias may give a bound host another group: the host joins or leaves the alias, or the
-// address that it is bound to does. A binding keeps the group that Bind has answered. While another one
-// is in force, Bind extends nothing, and tells for how long nobody is to ask the host in that one: until
-// the binding ends (Bound.Left). The same holds for all hosts that are bound to an address which is
-// itself bound, and of which Bind has answered another group. A lease does not extend such a binding, either.
-// So a crawler that asks a host under the lease of an alias alone, since the host's address is in the alias,
-// binds the address, too.
+// address that it is bound to does. A binding keeps the group that Bind has answered. While the alias
+// gives the host another group, Bind extends nothing, and tells for how long nobody may ask the host in
+// the new group: until the binding ends (Bound.Left). The same holds for all hosts that are bound to an
+// address which is itself bound, if Bind has answered another group for the address. A lease does not
+// extend such a binding, either. So a crawler that asks a host under the lease of an alias alone, since
+// the host's address is in the alias, binds the address, too.
 //
 // SetAlias takes effect at once. Live leases stay valid under their tokens. Until they end, nobody
 // else can lease a host of the former or the new set. The latest next-request time of these hosts
-// applies to all of them: of a lease that was released, what the release said; of a lease that was
-// lost, its end plus the penalty. These times do not add up, however often the alias changes. After a
+// applies to all of them. For a released lease this is the time that the release named; for a lost
+// lease, its end plus the penalty. These times do not add up, however often the alias changes. After a
 // lost lease the hosts are free from the later of that time and the first pass of the janitor after
 // the last lease has ended, so at most one period of the janitor late, as without an alias.
 package reservation
@@ -84,9 +84,9 @@ type Binding struct{ Host, Group string }
 // Bound is the answer of Bind for a host.
 type Bound struct {
 	Group string // in force
-	// Left is for how long the binding holds at least; 0: the store does not tell. Below 0: an alias has
-	// changed. For as long as that after this answer, others may go by answers of Bind from before the
-	// change, and this one is not to be used. Nor does it extend the binding.
+	// Left is how long the binding holds at least; 0: the store does not tell. Below 0: an alias has
+	// changed, and the answer does not extend the binding. For -Left after the answer other crawlers
+	// may go by answers from before the change, and the caller must not use this one.
 	Left time.Duration
 }
 
