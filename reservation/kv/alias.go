@@ -93,8 +93,8 @@ func (s *step) next(c change, try int) int {
 // changeAlias sets the hosts of an alias to the result of want. It calls want while no change is in
 // progress, and again if another change came first. want may report that nothing changes. The caller holds
 // s.changing, which calls of one process get in the order in which they came. A change takes some 20 calls of
-// the KV, and nine more for each host of the alias. So of many callers that come at once, the last ones
-// may run out of time; they have to try again.
+// the KV, and nine more for each host of the alias, Config.Parallel at a time. So of many callers that come at
+// once, the last ones may run out of time; they have to try again.
 func (s *Store) changeAlias(ctx context.Context, alias string,
 	want func() (hosts []string, changes bool, err error)) error {
 	var seen step
@@ -192,70 +192,69 @@ func (s *Store) freezeAll(ctx context.Context, c change) (change, error) {
 	if err != nil {
 		return c, err
 	}
-	seen := map[string]*versioned{}
-	freeze := func(key string) (*versioned, error) {
-		if seen[key] != nil {
-			return seen[key], nil
-		}
-		frozen, err := s.update(ctx, key, func(r *record) bool {
+	freeze := func(keys []string) ([]*versioned, error) {
+		return s.updateAll(ctx, keys, func(_ string, r *record) bool {
 			if r.Change >= c.ID || r.Frozen == c.ID {
 				return false
 			}
 			r.Frozen, r.Applied = c.ID, false
 			return true
 		})
-		if err != nil {
-			return nil, err
-		}
-		seen[key] = frozen
-		c.From = append(c.From, key)
-		return frozen, nil
 	}
-	c.Names, c.From, c.Losing, c.Refs = nil, nil, nil, nil
-	a, err := freeze(aliasKey(c.Alias))
+	c.Names, c.Losing, c.Refs = nil, nil, nil
+	a, err := freeze([]string{aliasKey(c.Alias)})
 	if err != nil {
 		return c, err
 	}
-	for _, host := range slices.Concat(a.Hosts, c.Hosts) {
-		h, err := freeze(hostKey(host))
-		if err != nil {
-			return c, err
-		}
-		if !slices.Contains(c.Hosts, host) {
+	c.Names = append(c.Names, a[0].key)
+	for _, host := range slices.Concat(a[0].Hosts, c.Hosts) {
+		addTo(&c.Names, hostKey(host))
+	}
+	hosts, err := freeze(c.Names[1:])
+	if err != nil {
+		return c, err
+	}
+	c.From = slices.Clone(c.Names)
+	news := hosts[:0]
+	for _, h := range hosts {
+		if !slices.Contains(c.Hosts, h.name()) {
 			continue
 		}
+		news = append(news, h)
 		if h.Alias == "" && h.Bound != "" && h.BoundTo > now {
-			if _, err := freeze(hostKey(h.Bound)); err != nil { // so that its binding stays
-				return c, err
-			}
-		}
-		g, err := s.group(ctx, h, now)
-		if err != nil {
-			return c, err
-		}
-		if _, err := freeze(g.key); err != nil {
-			return c, err
+			addTo(&c.From, hostKey(h.Bound)) // so that its binding stays
 		}
 		if h.Alias != "" && h.Alias != c.Alias {
 			addTo(&c.Losing, aliasKey(h.Alias))
 		}
 	}
-	addTo(&c.Names, aliasKey(c.Alias))
-	for _, host := range slices.Concat(a.Hosts, c.Hosts) {
-		addTo(&c.Names, hostKey(host))
+	if _, err := freeze(c.From[len(c.Names):]); err != nil {
+		return c, err
+	}
+	groups, errs := make([]*versioned, len(news)), make([]error, len(news))
+	s.together(len(news), func(i int) { groups[i], errs[i] = s.group(ctx, news[i], now) })
+	if err := firstOf(errs...); err != nil {
+		return c, err
+	}
+	frozen := len(c.From)
+	for _, g := range groups {
+		addTo(&c.From, g.key)
+	}
+	if _, err := freeze(c.From[frozen:]); err != nil {
+		return c, err
 	}
 	return c, s.gather(ctx, &c, now)
 }
 
 // gather collects the latest next-request time and all live leases of the frozen records.
 func (s *Store) gather(ctx context.Context, c *change, now int64) error {
-	for _, key := range c.From {
-		r, err := s.read(ctx, key)
-		if err != nil {
-			return err
-		}
+	all, errs := s.readEach(ctx, c.From)
+	if err := firstOf(errs...); err != nil {
+		return err
+	}
+	for _, r := range all {
 		if r.Busy != "" { // without checking its end: whoever expires it also removes the references
-			addTo(&c.Refs, ref{key, r.Token})
+			addTo(&c.Refs, ref{r.key, r.Token})
 		}
 		for _, w := range r.Waits {
 			addTo(&c.Refs, w)
@@ -266,8 +265,10 @@ func (s *Store) gather(ctx context.Context, c *change, now int64) error {
 }
 
 func (s *Store) applyAll(ctx context.Context, c change) error {
-	for _, r := range c.Refs { // so that whoever ends the lease updates all of them
-		if _, err := s.update(ctx, r.Key, func(g *record) (changed bool) {
+	errs := make([]error, len(c.Refs))
+	s.together(len(c.Refs), func(i int) { // so that whoever ends the lease updates all of them
+		r := c.Refs[i]
+		_, errs[i] = s.update(ctx, r.Key, func(g *record) (changed bool) {
 			if g.Busy == "" || g.Token != r.Token {
 				return false
 			}
@@ -275,23 +276,20 @@ func (s *Store) applyAll(ctx context.Context, c change) error {
 				changed = name != r.Key && addTo(&g.Covers, name) || changed
 			}
 			return changed
-		}); err != nil {
-			return err
-		}
+		})
+	})
+	if err := firstOf(errs...); err != nil {
+		return err
 	}
-	for _, key := range slices.Concat(c.Names, c.Losing) {
-		if _, err := s.update(ctx, key, func(r *record) bool {
-			if r.Frozen != c.ID || r.Applied {
-				return false
-			}
-			r.Applied = true
-			c.apply(key, r)
-			return true
-		}); err != nil {
-			return err
+	_, err := s.updateAll(ctx, slices.Concat(c.Names, c.Losing), func(key string, r *record) bool {
+		if r.Frozen != c.ID || r.Applied {
+			return false
 		}
-	}
-	return nil
+		r.Applied = true
+		c.apply(key, r)
+		return true
+	})
+	return err
 }
 
 // apply applies the change to one record.
@@ -313,21 +311,17 @@ func (c change) apply(key string, r *record) {
 }
 
 func (s *Store) thawAll(ctx context.Context, c change) error {
-	for _, key := range c.From {
-		if _, err := s.update(ctx, key, func(r *record) bool {
-			if r.Frozen != c.ID {
-				return false
-			}
-			r.Frozen, r.Applied, r.Change = 0, false, c.ID
-			if at := max(r.Due, r.Next); r.Added && r.Row > at {
-				r.Row = at
-			}
-			return true
-		}); err != nil {
-			return err
+	_, err := s.updateAll(ctx, c.From, func(_ string, r *record) bool {
+		if r.Frozen != c.ID {
+			return false
 		}
-	}
-	return nil
+		r.Frozen, r.Applied, r.Change = 0, false, c.ID
+		if at := max(r.Due, r.Next); r.Added && r.Row > at {
+			r.Row = at
+		}
+		return true
+	})
+	return err
 }
 
 // GetAlias implements [reservation.Store.GetAlias].

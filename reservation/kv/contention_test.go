@@ -151,6 +151,60 @@ func TestJoinsInTime(t *testing.T) {
 	})
 }
 
+// TestJoinsOfManyHosts: so many callers at once add so many hosts each to one alias. All join well within the time
+// that each has.
+func TestJoinsOfManyHosts(t *testing.T) {
+	const callers, each = 16, 16
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Config{KV: slow{newMem()}, ID: "test", Parallel: 16,
+			Now: func(context.Context) (int64, error) { return walkStart, nil }})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		var all sync.WaitGroup
+		for n := range callers {
+			all.Go(func() {
+				var hosts []string
+				for i := range each {
+					hosts = append(hosts, fmt.Sprintf("h%02d.%02d.test", i, n))
+				}
+				if _, err := s.JoinAlias(ctx, "it", hosts); err != nil {
+					t.Errorf("caller %d: %v", n, err)
+				}
+			})
+		}
+		all.Wait()
+		if _, hosts, err := s.GetAlias(t.Context(), "it"); err != nil || len(hosts) != callers*each {
+			t.Errorf("the alias has %d hosts, %v; want %d", len(hosts), err, callers*each)
+		}
+	})
+}
+
+// TestJoinOfADamagedRecord: of calls that join at once, one is for a host whose record is damaged. It fails, and
+// the others join.
+func TestJoinOfADamagedRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMem()
+		if ok, err := m.CompareAndSwap(t.Context(), hostKey("h2.test"), nil, []byte("?")); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		s := New(Config{KV: slow{m}, ID: "test", Parallel: 16,
+			Now: func(context.Context) (int64, error) { return walkStart, nil }})
+		var all sync.WaitGroup
+		for n := range 6 {
+			all.Go(func() {
+				host := fmt.Sprintf("h%d.test", n)
+				if _, err := s.JoinAlias(t.Context(), "it", []string{host}); (err != nil) != (n == 2) {
+					t.Errorf("%s: %v; want an error for the one whose record is damaged", host, err)
+				}
+			})
+		}
+		all.Wait()
+		if _, hosts, err := s.GetAlias(t.Context(), "it"); err != nil || len(hosts) != 5 {
+			t.Errorf("the alias has %q, %v; want five hosts", hosts, err)
+		}
+	})
+}
+
 // TestJoinsAfterAFailure: the call that joins the hosts of others fails. The others join nonetheless.
 func TestJoinsAfterAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

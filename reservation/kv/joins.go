@@ -1,14 +1,16 @@
 package kv
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"urlserver/reservation"
 )
 
 // mostJoins is how many calls of JoinAlias one change is for. Each host makes it longer by some ten calls of the
-// KV, and the context of one call of JoinAlias has to last for all of them.
+// KV, Config.Parallel at a time, and the context of one call of JoinAlias has to last for all of them.
 const mostJoins = 16
 
 // join is a call of JoinAlias.
@@ -106,24 +108,31 @@ func (s *Store) dropJoin(alias string, j *join) bool {
 	return true
 }
 
-// union answers joins, and returns the hosts that the alias has then.
+// union answers joins, and returns the hosts that the alias has then. A join with a host whose record is damaged
+// fails, and the others do not.
 func (s *Store) union(ctx context.Context, alias string, joins []*join) (all []string, changes bool, err error) {
 	a, err := s.read(ctx, aliasKey(alias))
 	if err != nil {
 		return nil, false, err
 	}
+	var keys []string
+	for _, j := range joins {
+		for _, host := range j.hosts {
+			keys = append(keys, hostKey(host))
+		}
+	}
+	records, errs := s.readEach(ctx, keys)
 	all = a.Hosts
 	for _, j := range joins {
+		n := len(j.hosts)
+		hosts, err := records[:n], firstOf(errs[:n]...)
+		records, errs = records[n:], errs[n:]
+		if err != nil && !errors.Is(err, errDamaged) {
+			return nil, false, err
+		}
 		var news []string
-		j.aliases, j.err = make([]string, len(j.hosts)), nil
-		for i, host := range j.hosts {
-			h, err := s.read(ctx, hostKey(host))
-			if err != nil {
-				return nil, false, err
-			}
-			if j.aliases[i] = h.Alias; h.Alias == "" {
-				j.aliases[i], news = alias, append(news, host)
-			}
+		if j.aliases, j.err = nil, err; err == nil {
+			j.aliases, news = joined(alias, hosts)
 		}
 		if len(news) == 0 {
 			continue
@@ -135,4 +144,15 @@ func (s *Store) union(ctx context.Context, alias string, joins []*join) (all []s
 		}
 	}
 	return all, changes, nil
+}
+
+// joined returns the alias that each host has when those without one have joined, and these.
+func joined(alias string, hosts []*versioned) (aliases, news []string) {
+	for _, h := range hosts {
+		if h.Alias == "" {
+			news = append(news, h.name())
+		}
+		aliases = append(aliases, cmp.Or(h.Alias, alias))
+	}
+	return aliases, news
 }

@@ -60,6 +60,8 @@ const (
 	maxPause   = time.Second
 )
 
+var errDamaged = errors.New("is no record")
+
 var errBusy = errors.New("reservations: others changed the same records again and again; try later")
 
 // Config is the configuration of a Store.
@@ -67,7 +69,7 @@ type Config struct {
 	KV       KV
 	ID       string // unique to this process for all time
 	Penalty  time.Duration
-	Parallel int // how many calls of one batch run at a time; 0: one
+	Parallel int // how many calls of one batch, or steps of one change, run at a time; 0: one
 	// Now returns the time in ms, of one clock for all processes. It may stand still, but never
 	// goes back.
 	Now func(ctx context.Context) (int64, error)
@@ -218,7 +220,7 @@ func parse(key string, raw []byte) (*versioned, error) {
 	c := &versioned{key: key, raw: raw}
 	if raw != nil {
 		if err := json.Unmarshal(raw, &c.record); err != nil {
-			return nil, fmt.Errorf("reservations: %s is no record: %w", key, err)
+			return nil, fmt.Errorf("reservations: %s %w: %w", key, errDamaged, err)
 		}
 	}
 	return c, nil

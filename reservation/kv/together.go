@@ -1,6 +1,9 @@
 package kv
 
-import "sync"
+import (
+	"context"
+	"sync"
+)
 
 // together calls do for each number below count, Config.Parallel at a time, and waits for all of
 // them.
@@ -21,4 +24,21 @@ func (s *Store) together(count int, do func(i int)) {
 			do(i)
 		})
 	}
+}
+
+// readEach reads records together, in the order of their keys.
+func (s *Store) readEach(ctx context.Context, keys []string) (all []*versioned, errs []error) {
+	all, errs = make([]*versioned, len(keys)), make([]error, len(keys))
+	s.together(len(keys), func(i int) { all[i], errs[i] = s.read(ctx, keys[i]) })
+	return all, errs
+}
+
+// updateAll is update for many records together. f may be called concurrently.
+func (s *Store) updateAll(ctx context.Context, keys []string, f func(key string, r *record) bool) (
+	[]*versioned, error) {
+	all, errs := make([]*versioned, len(keys)), make([]error, len(keys))
+	s.together(len(keys), func(i int) {
+		all[i], errs[i] = s.update(ctx, keys[i], func(r *record) bool { return f(keys[i], r) })
+	})
+	return all, firstOf(errs...)
 }
