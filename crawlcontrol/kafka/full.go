@@ -44,8 +44,12 @@ type early map[*kgo.Record][]crawlcontrol.Reply
 // other partitions go on, since Kafka keeps no order between partitions. A stop is answered at once,
 // wherever it is: the crawl's requests before it, which have no room, would be purged by it, and are
 // dropped after it. The offset of such a stop is committed in its turn.
+//
+// Other members may join the group meanwhile. What waits in a partition that has gone to one of them is dropped:
+// it is not committed, so that member gets it.
 func (s *Service) waitForRoom(ctx context.Context, consumer *kgo.Client, records []*kgo.Record) {
 	w := waiting{s: s, consumer: consumer}
+	s.lag.takeGone() // before these records were polled
 	w.add(records)
 	retry := backoff{}
 	for len(w.lines) > 0 && ctx.Err() == nil {
@@ -141,6 +145,15 @@ func (w *waiting) drop(l *line, n int) {
 	}
 }
 
+// dropGone drops the lines of partitions that are no longer this member's.
+func (w *waiting) dropGone(gone map[part]bool) {
+	for _, l := range slices.Clone(w.lines) {
+		if gone[l.part] {
+			w.drop(l, len(l.records))
+		}
+	}
+}
+
 // answerStops answers the stops in a line whose first record waits for room.
 func (w *waiting) answerStops(ctx context.Context, l *line) {
 	var stops []*kgo.Record
@@ -172,7 +185,10 @@ func (w *waiting) readFor(ctx context.Context, retry *backoff) {
 	until, cancel := context.WithTimeout(ctx, retry.longer())
 	defer cancel()
 	for until.Err() == nil && len(w.lines) > 0 {
-		for _, l := range w.add(w.s.fetch(until, w.consumer)) {
+		w.consumer.AllowRebalance()
+		records := w.s.fetch(until, w.consumer)
+		w.dropGone(w.s.lag.takeGone())
+		for _, l := range w.add(records) {
 			if l.blocked {
 				w.answerStops(ctx, l)
 			} else {

@@ -3,6 +3,9 @@ package kafka_test
 import (
 	"fmt"
 	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // While the index is full, requests to crawl wait in their order. Stops are answered wherever they are, and
@@ -61,6 +64,49 @@ func TestStopWhileIndexIsFull(t *testing.T) {
 		}
 		if len(uuids(replies)) != 5 {
 			t.Errorf("answered are %v; want s1 to s3, behind and aside", uuids(replies))
+		}
+	})
+}
+
+// A member whose index is full lets another one join the group at once, which gets some of the partitions and
+// what waits in them. The first member goes on with the others when there is room.
+func TestMemberJoinsWhileIndexIsFull(t *testing.T) {
+	const partitions = 4
+	onBrokers(t, func(t *testing.T, b *broker) {
+		cfg := settings(t, b)
+		cfg.Inbound = cfg.Inbound[1:]
+		makeTopic(t, b, partitions, cfg.Inbound...)
+		full, other := newCrawls(), newCrawls()
+		full.setFull(true)
+		first := start(t, cfg, doer(full))
+		var records []*kgo.Record
+		for i := range partitions {
+			records = append(records, &kgo.Record{Topic: cfg.Inbound[0], Partition: int32(i),
+				Value: []byte(crawl(fmt.Sprint("http://a.test/", i)))})
+		}
+		if err := client(t, b, kgo.RecordPartitioner(kgo.ManualPartitioner())).ProduceSync(t.Context(),
+			records...).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		<-full.tried
+		began := time.Now()
+		second := start(t, cfg, doer(other))
+		eventually(t, "the second member has some partitions", func() bool {
+			return committed(t, b, cfg.Group, cfg.Inbound[0]) >= partitions/2
+		})
+		if took := time.Since(began); took > 30*time.Second { // some seconds; a member is put out after 60
+			t.Errorf("the second member got partitions after %v", took)
+		}
+		full.setFull(false)
+		eventually(t, "all is committed", func() bool {
+			return committed(t, b, cfg.Group, cfg.Inbound[0]) == partitions
+		})
+		first.stop()
+		second.stop()
+		for i := range partitions {
+			if url := fmt.Sprint("http://a.test/", i); full.seen(url)+other.seen(url) != 1 {
+				t.Errorf("%s is stored %d and %d times; want once", url, full.seen(url), other.seen(url))
+			}
 		}
 	})
 }

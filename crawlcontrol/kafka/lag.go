@@ -12,8 +12,9 @@ import (
 // lag counts the records of this member's partitions that it has not handled, by the last word of
 // the brokers.
 type lag struct {
-	mu    sync.Mutex // guards parts; held for memory work only
+	mu    sync.Mutex // guards all below; held for memory work only
 	parts map[part]span
+	left  map[part]bool // partitions that have gone since takeGone
 }
 
 type part struct {
@@ -63,6 +64,22 @@ func (l *lag) gone(_ context.Context, _ *kgo.Client, lost map[string][]int32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	maps.DeleteFunc(l.parts, func(p part, _ span) bool { return slices.Contains(lost[p.topic], p.partition) })
+	if l.left == nil {
+		l.left = map[part]bool{}
+	}
+	for topic, partitions := range lost {
+		for _, p := range partitions {
+			l.left[part{topic, p}] = true
+		}
+	}
+}
+
+// takeGone returns the partitions that have gone since it was called last.
+func (l *lag) takeGone() (left map[part]bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	left, l.left = l.left, nil
+	return left
 }
 
 func (l *lag) sum() (n int64) {
