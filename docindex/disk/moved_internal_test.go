@@ -62,6 +62,30 @@ func TestFolderMoved(t *testing.T) {
 	}
 }
 
+// TestLockDeleted: when only the lock file is gone from the folder, the error of a put says so.
+func TestLockDeleted(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "db")
+	s, err := Open(Config{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := os.Remove(filepath.Join(path, lockName)); err != nil {
+		t.Fatal(err)
+	}
+	s.base.Mu.Lock()
+	s.db.space.asked = time.Time{} // or the store looks only after a while
+	s.base.Mu.Unlock()
+	var p docindex.Puts
+	if err := p.Add(docindex.Put{URL: []byte("http://a.test/")}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Put(t.Context(), &p); err == nil || !strings.Contains(err.Error(), "LOCK was deleted") ||
+		strings.Contains(err.Error(), "moved") {
+		t.Errorf("put without the lock file: %v; want an error that says that it was deleted", err)
+	}
+}
+
 // TestFatalIsOneLine: an error that ends the daemon comes without what Pebble knows of its code.
 func TestFatalIsOneLine(t *testing.T) {
 	var got error

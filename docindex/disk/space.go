@@ -37,7 +37,8 @@ type space struct {
 	asked   time.Time   // when the file system was asked last; this and the next are under the store's lock
 	written int         // bytes written since then
 	full    error       // the result of the last check
-	lock    os.FileInfo // of lockName at the first check; under the store's lock
+	folder  os.FileInfo // of path at the first check; this and the next are under the store's lock
+	lock    os.FileInfo // of lockName in it
 
 	retryAt atomic.Int64 // ns since 1970: when the next flush or compaction may begin
 	spare   vfs.File     // for the next manifest; nil: there is none
@@ -60,20 +61,30 @@ func (s *space) reserve() uint64 { return reserveTables * uint64(s.table) }
 // lockName is the name of a file that is in the index's folder as long as the index is open, and stays the same.
 const lockName = "LOCK"
 
-var errOtherFolder = errors.New("another index is there")
-
-// atPath returns an error if the folder is no longer where it was at the first call.
+// atPath returns an error if the folder is no longer where it was at the first call, or its lock file is gone.
 func (s *space) atPath() error {
+	folder, err := os.Stat(s.path)
+	if err != nil {
+		return s.moved(err)
+	}
 	lock, err := os.Stat(filepath.Join(s.path, lockName))
 	switch {
+	case err != nil && s.folder != nil && os.SameFile(s.folder, folder):
+		return fmt.Errorf("the file %s was deleted from the index in %s, so another process could open it, too: "+
+			"%w; start again", lockName, s.path, err)
 	case err != nil:
-		return err
+		return s.moved(err)
 	case s.lock == nil:
-		s.lock = lock
+		s.folder, s.lock = folder, lock
 	case !os.SameFile(s.lock, lock): // that of a copy, say
-		return errOtherFolder
+		return s.moved(errors.New("another index is there"))
 	}
 	return nil
+}
+
+func (s *space) moved(why error) error {
+	return fmt.Errorf("the index is no longer in %s, as when its folder was moved or a disk mounted over it: "+
+		"%w; put the folder back, or start again", s.path, why)
 }
 
 // check returns an error if there is no room for writes, or if the folder is no longer where it was: what is
@@ -84,8 +95,7 @@ func (s *space) check() error {
 	}
 	s.asked, s.written, s.full = time.Now(), 0, nil
 	if err := s.atPath(); err != nil {
-		s.full = fmt.Errorf("the index is no longer in %s, as when its folder was moved or a disk mounted over it: "+
-			"%w; put the folder back, or start again", s.path, err)
+		s.full = err
 	} else if free, err := s.free(); err != nil {
 		s.full = fmt.Errorf("the disk of %s does not tell what is free: %w", s.path, err)
 	} else if free < s.reserve() {
