@@ -57,6 +57,9 @@ func readCrawl(table map[string]any) (c Crawl, err error) {
 		return c, fmt.Errorf("id is wanted, the ID of the crawl: a string of 1 to %d bytes without U+0000", maxCrawlID)
 	}
 	delete(values, "id")
+	if t, is := values["until"].(time.Time); is && t.Year() == 0 {
+		return c, &scope.Fault{Member: "until", Index: -1, Why: t.Format(time.TimeOnly) + " has no date"}
+	}
 	text, err := json.Marshal(values)
 	if err != nil { // nan, inf, or a year beyond 9999
 		return c, errors.New("it has a value that no scope can have")

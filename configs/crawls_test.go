@@ -56,6 +56,9 @@ id = "f\u0000"
 [[crawls]]
 id = "g"
 until = 0001-01-01T00:00:00Z
+[[crawls]]
+id = "h"
+until = 12:00:00
 `
 	_, err := Parse("x.toml", []byte(text))
 	if err == nil {
@@ -67,6 +70,7 @@ until = 0001-01-01T00:00:00Z
 		"x.toml:12: crawls: max_depth: a JSON string is of the wrong type",
 		"x.toml:15: crawls: until: \"tomorrow\" is no date and time",
 		"x.toml:16: crawls: id is wanted", "x.toml:20: crawls: until: the first second of year 1",
+		"x.toml:23: crawls: until: 12:00:00 has no date",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is\n%v\nwithout %s", err, want)
