@@ -48,6 +48,28 @@ func TestBrokenKeys(t *testing.T) {
 	}
 }
 
+// TestCountIsNoInteger: a group's hash whose field c is no integer breaks only what is for that group.
+func TestCountIsNoInteger(t *testing.T) {
+	b := bench(t, 0, redistest.Start(t).Addr())
+	w := brokenStore{T: t, Store: b.Store.(*Store), b: b}
+	w.key = w.cfg.Prefix + "CHG{chg}:bad.test"
+	do(t, w.Store, []string{"HSET"}, w.key, "c", "x")
+	var calls []reservation.Call
+	for _, host := range brokenHosts {
+		calls = append(calls, reservation.Call{Verb: reservation.AddHost, Host: host})
+	}
+	for i, a := range w.Do(t.Context(), calls) {
+		switch bad := brokenHosts[i] == "bad.test"; {
+		case bad && (!errors.Is(a.Err, reservation.ErrBroken) || !strings.Contains(a.Err.Error(), w.key)):
+			t.Errorf("adding %s: %v; want ErrBroken, with the key", brokenHosts[i], a.Err)
+		case !bad && a.Err != nil:
+			t.Errorf("adding %s: %v", brokenHosts[i], a.Err)
+		}
+	}
+	w.sweep()
+	w.mend()
+}
+
 // breakKey adds the hosts and gives the key of bad.test a wrong type.
 func (w *brokenStore) breakKey(key string) {
 	w.Helper()
