@@ -107,7 +107,11 @@ func serve(ctx context.Context, begin launch, hups <-chan os.Signal, errs io.Wri
 		manager: systemd.FromEnv(), start: time.Now(),
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	if err := s.open(ctx, cfg); err != nil {
+	switch err := s.open(ctx, cfg); {
+	case errors.Is(err, errNotOpen):
+		log.Warn().Msg(err.Error())
+		return nil
+	case err != nil:
 		return err
 	}
 	return s.run(ctx)
@@ -164,7 +168,7 @@ func (s *server) open(ctx context.Context, cfg configs.Config) (err error) {
 			return fmt.Errorf("http.listen: %w", err)
 		}
 	}
-	index, store, err := s.openIndex(cfg)
+	index, store, err := s.openIndex(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -288,21 +292,17 @@ func resolverConfig(c configs.Resolver) resolver.Config {
 }
 
 // openIndex returns the index; store is nil where it is elsewhere.
-func (s *server) openIndex(all configs.Config) (index docindex.Source, store docindex.Store, err error) {
+func (s *server) openIndex(ctx context.Context, all configs.Config) (index docindex.Source, store docindex.Store,
+	err error) {
 	cfg := all.DocIndex
 	switch cfg.Kind {
 	case configs.KindHTTP:
 		client, err := httpclient.New(httpclient.Config{URL: cfg.URL, Token: string(cfg.Token)})
 		return client, nil, err
 	case configs.KindDisk:
-		syncs := map[string]disk.Sync{configs.SyncBatch: disk.Batch, configs.SyncInterval: disk.Interval,
-			configs.SyncNone: disk.None}
-		kept, err := disk.Open(disk.Config{Path: cfg.Path, Sync: syncs[cfg.Sync], Memory: int64(cfg.Memory),
-			Log: s.log, Fatal: s.die})
-		if err != nil {
+		if store, err = s.openDisk(ctx, cfg); err != nil {
 			return nil, nil, err
 		}
-		store, s.closeIndex = kept, kept.Close
 	case configs.KindRedis:
 		if store, err = s.openShared(cfg, all.Reservation); err != nil {
 			return nil, nil, err
@@ -315,6 +315,35 @@ func (s *server) openIndex(all configs.Config) (index docindex.Source, store doc
 	s.base = store
 	store = refetching(store, cfg.RefetchAfter)
 	return store, store, nil
+}
+
+var errNotOpen = errors.New("stopped, and the index was not open yet")
+
+// openDisk opens the index on disk. It returns errNotOpen when ctx ends before: Open may wait for room on the disk.
+// The process has to end then.
+func (s *server) openDisk(ctx context.Context, cfg configs.DocIndex) (store docindex.Store, err error) {
+	syncs := map[string]disk.Sync{configs.SyncBatch: disk.Batch, configs.SyncInterval: disk.Interval,
+		configs.SyncNone: disk.None}
+	type result struct {
+		store *disk.Store
+		err   error
+	}
+	opened := make(chan result, 1)
+	go func() {
+		kept, err := disk.Open(disk.Config{Path: cfg.Path, Sync: syncs[cfg.Sync], Memory: int64(cfg.Memory),
+			Log: s.log, Fatal: s.die})
+		opened <- result{kept, err}
+	}()
+	select {
+	case got := <-opened:
+		if got.err != nil {
+			return nil, got.err
+		}
+		s.closeIndex = got.store.Close
+		return got.store, nil
+	case <-ctx.Done():
+		return nil, errNotOpen
+	}
 }
 
 // openShared returns the index in Redis. The documents of a daemon that has crashed are due again

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -234,5 +235,34 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	status, ok := c.wait().Sys().(syscall.WaitStatus)
 	if !ok || !status.Signaled() || status.Signal() != syscall.SIGTERM {
 		t.Errorf("ended with %v; want by the signal", status)
+	}
+}
+
+// TestStopWhileIndexOpens: a daemon that waits for its index to open ends with the first SIGTERM. The index waits for
+// a log that is a pipe to which nobody writes.
+func TestStopWhileIndexOpens(t *testing.T) {
+	path := t.TempDir()
+	for name, create := range map[string]func(string) error{
+		"marker.manifest.000001.MANIFEST-000001": func(file string) error { return os.WriteFile(file, nil, 0o600) },
+		"000002.log":                             func(file string) error { return syscall.Mkfifo(file, 0o600) },
+	} {
+		if err := create(filepath.Join(path, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := startCommand(t, "urlserver", "serve", settings(t, "[docindex]\nkind = \"disk\"\npath = \""+path+"\"\n"))
+	writer := make(chan *os.File)
+	go func() { // opens the pipe when the daemon has
+		w, err := os.OpenFile(filepath.Join(path, "000002.log"), os.O_WRONLY, 0)
+		if err != nil {
+			t.Error(err)
+		}
+		writer <- w
+	}()
+	defer (<-writer).Close()
+	c.signal(syscall.SIGTERM)
+	c.log.until("the index was not open yet")
+	if state := c.wait(); !state.Success() {
+		t.Errorf("it ended with %v", state)
 	}
 }
