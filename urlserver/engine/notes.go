@@ -52,8 +52,9 @@ func (e *Engine) NoteFound(r *NoteRequest, resp robots.Response, at time.Time, f
 	host := e.slots.HostOf(r.origin)
 	defer e.slots.Host(host).Unpin()
 	if found && r.Agent == e.cfg.Robots.UserAgent {
-		// A clock that was set back makes no answer newer than now.
-		age := max(0, e.wall.Sub(at))
+		// The clock may have been set back since, by an unknown time. So an answer from the future is at least
+		// as old as it is ahead: after a small step it stays in force, and after a large one it is fetched again.
+		age := e.wall.Sub(at).Abs()
 		if faulty(faultNoteAge) {
 			age = 0
 		}
