@@ -75,6 +75,7 @@ type Daemon struct {
 	asks           chan *engine.Ask
 	leaseBatches   chan *engine.LeaseBatch
 	outbox         *outbox // of outcomes
+	redirects      *outbox // of outcomes whose targets an embedded index gets before
 	returns        *outbox // of documents for the embedded index to take back
 	pauses         *outbox // of hosts, for the embedded index to keep
 	sitemaps       *outbox // of robots.txt, for the embedded index to put
@@ -145,8 +146,12 @@ func New(cfg configs.Config, parts Parts) *Daemon {
 		Counted:     parts.Reserver.counts(),
 		Crawls:      parts.CrawlLog != nil,
 	})
-	d.outbox = newOutbox("outcomes", d.outcomesWithTargets, d.log)
-	d.outbox.setBackpressure, d.outbox.export = d.setBackpressure, d.exportTraces
+	d.outbox = newOutbox("outcomes", parts.Index.Outcomes, d.log)
+	d.redirects = newOutbox("outcomes of redirects", d.outcomesWithTargets, d.log)
+	d.redirects.calls = d.outbox.calls
+	for _, o := range []*outbox{d.outbox, d.redirects} {
+		o.relieved, o.export = d.updateBackpressure, d.exportTraces
+	}
 	d.returns = newOutbox("returned documents", d.returnAll, d.log)
 	d.pauses = newOutbox("pauses of hosts", d.pauseAll, d.log)
 	d.notes = newNotebook(d)
@@ -280,13 +285,13 @@ func (d *Daemon) Run(ctx context.Context, listener net.Listener) error {
 }
 
 // outboxes are all that the daemon delivers to the doc index.
-func (d *Daemon) outboxes() [4]*outbox {
-	return [...]*outbox{d.outbox, d.returns, d.pauses, d.sitemaps}
+func (d *Daemon) outboxes() [5]*outbox {
+	return [...]*outbox{d.outbox, d.redirects, d.returns, d.pauses, d.sitemaps}
 }
 
 // drain delivers to the doc index what waits in the outboxes, for stopWait at most.
 func (d *Daemon) drain() error {
-	var errs [4]error
+	var errs [5]error
 	var all sync.WaitGroup
 	for i, o := range d.outboxes() {
 		all.Go(func() { errs[i] = o.drain(stopWait) })
@@ -435,6 +440,10 @@ func (d *Daemon) recall(o *docindex.Outcomes) {
 // sent again. It does not wait for that.
 func (d *Daemon) RecallAll() { d.post(func(e *engine.Engine) { e.RecallAll() }) }
 
-func (d *Daemon) setBackpressure(on bool) {
-	d.post(func(e *engine.Engine) { e.SetBackpressure(on) })
+// updateBackpressure lets the engine ask the index again if there is room for outcomes.
+func (d *Daemon) updateBackpressure() {
+	d.post(func(e *engine.Engine) { e.SetBackpressure(d.outbox.isFull() || d.redirects.isFull()) })
 }
+
+// outcomesWaiting returns how many outcomes are not delivered.
+func (d *Daemon) outcomesWaiting() int { return d.outbox.pending() + d.redirects.pending() }

@@ -43,7 +43,7 @@ func (d *Daemon) explainStored(ctx context.Context, host string, x *engine.Expla
 		x.Reasons = append(x.Reasons, explain.Reason{Kind: explain.IndexSilent, By: err.Error()})
 		return true
 	}
-	if d.outbox.pending()+d.returns.pending() > 0 {
+	if d.outcomesWaiting()+d.returns.pending() > 0 {
 		l.Transit.Slots = 0 // some have ended or were returned, and the index has not acknowledged that
 	}
 	if x.Blocked == 0 && !l.Blocked.IsZero() {

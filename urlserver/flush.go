@@ -43,7 +43,7 @@ func (d *Daemon) flush() {
 	ends := d.endWithout(out.Traces)
 	if out.Outcomes.Len() > 0 {
 		d.parts.CrawlLog.Add(&out.Outcomes)
-		if d.outbox.put(&out.Outcomes, ends) {
+		if d.putOutcomes(&out.Outcomes, ends) {
 			d.engine.SetBackpressure(true)
 		}
 	}

@@ -37,7 +37,7 @@ func (d *Daemon) Status(ctx context.Context) (s Status, err error) {
 	if text := d.indexErr.Load(); text != nil {
 		s.IndexError = *text
 	}
-	s.OutcomesWaiting = d.outbox.pending()
+	s.OutcomesWaiting = d.outcomesWaiting()
 	if r := d.parts.Reserver; r != nil {
 		s.Reserving, s.ReserverAway = true, r.away()
 	}

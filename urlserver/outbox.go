@@ -30,14 +30,14 @@ const (
 // drops new ones. From the second such answer in a row on, it keeps only the outcomes of that call,
 // and new ones up to outcomeBatch in all.
 type outbox struct {
-	what            string // name of what it delivers, for the log
-	send            func(context.Context, *docindex.Outcomes) error
-	log             zerolog.Logger
-	setBackpressure func(bool)
-	more            chan struct{} // holds one when there may be something to do
-	hurry           chan struct{} // holds one when the next try is not to wait
-	calls           callStats
-	export          func(ends []engine.TraceEnd, delivered bool) // of sampled documents; it does not wait
+	what     string // name of what it delivers, for the log
+	send     func(context.Context, *docindex.Outcomes) error
+	log      zerolog.Logger
+	relieved func()        // is called when there is room again
+	more     chan struct{} // holds one when there may be something to do
+	hurry    chan struct{} // holds one when the next try is not to wait
+	calls    *callStats
+	export   func(ends []engine.TraceEnd, delivered bool) // of sampled documents; it does not wait
 
 	mu       sync.Mutex         // guards all below; held for memory work only
 	sending  *docindex.Outcomes // is being delivered; nil: none
@@ -58,7 +58,8 @@ type outbox struct {
 
 func newOutbox(what string, send func(context.Context, *docindex.Outcomes) error, log zerolog.Logger) *outbox {
 	return &outbox{
-		what: what, send: send, log: log, setBackpressure: func(bool) {}, export: func([]engine.TraceEnd, bool) {},
+		what: what, send: send, log: log, calls: &callStats{},
+		relieved: func() {}, export: func([]engine.TraceEnd, bool) {},
 		more: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
 	}
 }
@@ -70,8 +71,7 @@ func (o *outbox) configure(cfg configs.DocIndex) {
 }
 
 // put takes outcomes over and leaves an empty buffer in their place. full reports that too many
-// wait; setBackpressure(false) is called when there is room again. ends are of sampled documents
-// among them.
+// wait; relieved is called when there is room again. ends are of sampled documents among them.
 func (o *outbox) put(out *docindex.Outcomes, ends []engine.TraceEnd) (full bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -127,7 +127,7 @@ func (o *outbox) relieve() {
 	}
 	o.mu.Unlock()
 	if free {
-		o.setBackpressure(false)
+		o.relieved()
 	}
 }
 
@@ -298,6 +298,13 @@ func (o *outbox) drain(most time.Duration) error {
 }
 
 var errUndelivered = errors.New("it gets the others only if it gives those documents out again")
+
+// isFull reports whether too many wait.
+func (o *outbox) isFull() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.full
+}
 
 // pending is the number of outcomes that are not delivered.
 func (o *outbox) pending() int {

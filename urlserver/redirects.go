@@ -6,17 +6,51 @@ import (
 	"time"
 
 	"urlserver/docindex"
+	"urlserver/urlserver/engine"
 )
+
+// putOutcomes queues outcomes for the doc index, and reports whether too many wait. ends are of sampled
+// documents among them. Those that tell where a redirect leads go by themselves: they wait while an embedded
+// index is full, which takes all other outcomes.
+func (d *Daemon) putOutcomes(out *docindex.Outcomes, ends []engine.TraceEnd) (full bool) {
+	if d.parts.Store != nil && out.HasLocation() {
+		var redirects docindex.Outcomes
+		ofRedirects := takeRedirects(out, &redirects, &ends)
+		full = d.redirects.put(&redirects, ofRedirects)
+	}
+	return out.Len() > 0 && d.outbox.put(out, ends) || full
+}
+
+// takeRedirects moves the outcomes that have a location from out to redirects. Their ends are removed from
+// ends, and returned.
+func takeRedirects(out, redirects *docindex.Outcomes, ends *[]engine.TraceEnd) (taken []engine.TraceEnd) {
+	var others docindex.Outcomes
+	rest, left := *ends, (*ends)[:0]
+	for i := range out.Len() {
+		o := out.At(i)
+		isRedirect := len(o.Location) > 0
+		to, list := &others, &left
+		if isRedirect {
+			to, list = redirects, &taken
+		}
+		to.Add(o)
+		for ; len(rest) > 0 && rest[0].Outcome == i+1; rest = rest[1:] {
+			end := rest[0]
+			end.Outcome = to.Len()
+			*list = append(*list, end)
+		}
+	}
+	*out, *ends = others, left
+	return taken
+}
 
 // outcomesWithTargets puts the targets of redirects that spiders reported into the embedded index,
 // and then reports the outcomes. In this order no target is lost: a document that is done is not
 // sent again, so no spider would report its target once more. After an error the outbox repeats
 // both, which does no harm.
 func (d *Daemon) outcomesWithTargets(ctx context.Context, o *docindex.Outcomes) error {
-	if d.parts.Store != nil && o.HasLocation() {
-		if err := d.putTargets(ctx, o); err != nil {
-			return fmt.Errorf("targets of redirects: %w", err)
-		}
+	if err := d.putTargets(ctx, o); err != nil {
+		return fmt.Errorf("targets of redirects: %w", err)
 	}
 	return d.parts.Index.Outcomes(ctx, o)
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"urlserver/docindex"
 	"urlserver/docindex/memory"
 	"urlserver/docindex/scoped"
+	"urlserver/urlserver/engine"
 )
 
 // hear reads lines until so many answers and so many documents have come. It says that the
@@ -330,6 +332,100 @@ func TestDoneSaysMore(t *testing.T) {
 		}
 		s.conn.Close()
 	})
+}
+
+// TestRedirectsWaitForRoom has an index without room for the target of a redirect: the outcomes of other
+// documents go on, and that of the redirect comes when there is room.
+func TestRedirectsWaitForRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &fullStore{Store: memory.New()}
+		b := (&bubble{t: t}).start(func(c *configs.Config) { c.DocIndex.MaxRetry = time.Second },
+			Parts{Index: store, Store: store})
+		defer b.stopped()
+		var puts docindex.Puts
+		for i := range 6 {
+			_ = puts.Add(docindex.Put{URL: fmt.Appendf(nil, "http://10.0.0.%d/", i), DocID: fmt.Appendf(nil, "d%d", i)})
+		}
+		if _, err := store.Put(t.Context(), &puts); err != nil {
+			t.Fatal(err)
+		}
+		store.full.Store(true)
+		s := b.spider()
+		for range 6 {
+			if trans, id := s.line(); id == "d1" || id == "d4" {
+				s.say("%s DONE 301 location=http://10.1.0.1/to-%s", trans, id)
+			} else {
+				s.say("%s DONE 200", trans)
+			}
+		}
+		for _, c := range []struct {
+			full                           bool
+			completed, scheduled, outcomes int
+		}{{true, 4, 0, 2}, {false, 6, 2, 0}} {
+			store.full.Store(c.full)
+			time.Sleep(5 * time.Second)
+			synctest.Wait()
+			n, err := store.Count(t.Context(), nil)
+			st, _ := b.d.Status(t.Context())
+			if err != nil || int(n.Completed) != c.completed || st.OutcomesWaiting != c.outcomes {
+				t.Errorf("full %t: %+v, %v, and %d outcomes wait; want %d completed, and %d to wait", c.full, n, err,
+					st.OutcomesWaiting, c.completed, c.outcomes)
+			}
+			if targets := int(n.Scheduled + n.InTransit); !c.full && targets != c.scheduled {
+				t.Errorf("%d targets were put; want %d", targets, c.scheduled)
+			}
+		}
+		s.conn.Close()
+	})
+}
+
+// TestTakeRedirects: the traces of documents stay with their outcomes.
+func TestTakeRedirects(t *testing.T) {
+	var out, redirects docindex.Outcomes
+	var ends []engine.TraceEnd
+	for i := range 6 {
+		o := docindex.Outcome{DocID: fmt.Append(nil, i), URL: []byte("http://10.0.0.1/"), Kind: docindex.Done}
+		if i%3 == 1 {
+			o.Location = []byte("http://10.0.0.2/")
+		}
+		if out.Add(o); i != 2 {
+			ends = append(ends, engine.TraceEnd{At: time.Duration(i), Outcome: i + 1})
+		}
+	}
+	taken := takeRedirects(&out, &redirects, &ends)
+	for _, c := range []struct {
+		out  *docindex.Outcomes
+		ends []engine.TraceEnd
+		want string
+	}{{&out, ends, "0 2 3 5 traces 0 3 5"}, {&redirects, taken, "1 4 traces 1 4"}} {
+		var got []string
+		for i := range c.out.Len() {
+			got = append(got, string(c.out.At(i).DocID))
+		}
+		got = append(got, "traces")
+		for _, e := range c.ends {
+			got = append(got, string(c.out.At(e.Outcome-1).DocID))
+			if fmt.Sprint(int(e.At)) != got[len(got)-1] {
+				t.Errorf("the trace of %d is with document %s", e.At, got[len(got)-1])
+			}
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("got %v; want %s", got, c.want)
+		}
+	}
+}
+
+// fullStore has no room for new URLs while it is full.
+type fullStore struct {
+	*memory.Store
+	full atomic.Bool
+}
+
+func (f *fullStore) Put(ctx context.Context, p *docindex.Puts) (docindex.PutResult, error) {
+	if f.full.Load() {
+		return docindex.PutResult{}, fmt.Errorf("the index is %w", docindex.ErrFull)
+	}
+	return f.Store.Put(ctx, p)
 }
 
 // heard keeps the last outcome.
