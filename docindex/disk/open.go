@@ -140,11 +140,14 @@ func (s *Store) load() error {
 	if err := s.notes.load(); err != nil {
 		return err
 	}
-	served, err := s.loadMeta(now)
+	served, ahead, err := s.loadMeta(now)
 	if err != nil {
 		return err
 	}
 	if err := s.queues.cold.open(now, served); err != nil {
+		return damaged(err)
+	}
+	if err := s.setPausesBack(now, ahead); err != nil {
 		return damaged(err)
 	}
 	l := loading{s: s, now: now, changes: map[uint32][]queueChange{}}
@@ -237,12 +240,12 @@ func (s *Store) writeVersion() error {
 
 // loadMeta reads the rows that belong to the whole store. If the slots were in use shortly before
 // the restart, served is now: all queues count as served at the slots then. Otherwise served is 0,
-// and each queue's own row counts.
-func (s *Store) loadMeta(now int64) (served int64, err error) {
+// and each queue's own row counts. ahead is by how much the clock is known to have been set back since.
+func (s *Store) loadMeta(now int64) (served, ahead int64, err error) {
 	for _, word := range []string{metaSlots, metaDelay, metaPassive, metaOutOfScope} {
 		value, err := s.db.get(metaKey(word))
 		if err != nil {
-			return 0, damaged(err)
+			return 0, 0, damaged(err)
 		}
 		if value == nil {
 			continue
@@ -250,9 +253,11 @@ func (s *Store) loadMeta(now int64) (served int64, err error) {
 		r := reader{b: value}
 		switch word {
 		case metaSlots:
-			if r.int() > now-slotMarkLast {
+			mark := r.int()
+			if mark > now-slotMarkLast {
 				served = now
 			}
+			ahead = max(0, mark-now)
 		case metaDelay:
 			s.base.Sched.SetDefaultDelay(r.int())
 		case metaPassive:
@@ -261,8 +266,8 @@ func (s *Store) loadMeta(now int64) (served int64, err error) {
 			s.queues.globals.outcomes[docindex.OutOfScope] = int(r.uint())
 		}
 		if r.bad {
-			return 0, damaged(errRow)
+			return 0, 0, damaged(errRow)
 		}
 	}
-	return served, nil
+	return served, ahead, nil
 }

@@ -1,0 +1,80 @@
+package disk
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"urlserver/docindex"
+)
+
+// TestPausesAfterTheClockWasSetBack opens a store whose clock was a day ahead until the restart. A host is
+// left alone for about as long as its pause had left, and not for a day, also after further restarts.
+func TestPausesAfterTheClockWasSetBack(t *testing.T) {
+	const pause = 40 * time.Second
+	path, ahead := t.TempDir(), 24*time.Hour
+	open := func() *Store {
+		t.Helper()
+		s, err := Open(Config{Path: path, Sync: Batch})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.base.SetClock(func() time.Duration { return ahead })
+		s.SetSlotGap(time.Second)
+		return s
+	}
+	put := func(s *Store, page int) {
+		t.Helper()
+		var p docindex.Puts
+		for _, host := range []string{"a", "b"} {
+			_ = p.Add(docindex.Put{URL: fmt.Appendf(nil, "http://%s.test/%d", host, page)})
+		}
+		if _, err := s.Put(t.Context(), &p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	take := func(s *Store, when string, want int) (b docindex.Batch) {
+		t.Helper()
+		if err := s.Candidates(t.Context(), 10, nil, &b); err != nil || b.Len() != want {
+			t.Errorf("%s: %d candidates, %v; want %d", when, b.Len(), err, want)
+		}
+		return b
+	}
+
+	s := open()
+	put(s, 1)
+	b := take(s, "at first", 2)
+	var o docindex.Outcomes
+	for i := range b.Len() {
+		out := docindex.Outcome{DocID: b.At(i).DocID, URL: b.At(i).URL, Status: 200}
+		if string(b.At(i).URL) == "http://a.test/1" {
+			out.Status, out.Pause = 503, pause
+		}
+		o.Add(out)
+	}
+	if err := s.Outcomes(t.Context(), &o); err != nil {
+		t.Fatal(err)
+	}
+	ahead = 0
+	for restart := range 3 {
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s = open()
+		left := map[string]time.Duration{}
+		if err := s.EachPause(t.Context(), func(host []byte, d time.Duration) { left[string(host)] = d }); err != nil {
+			t.Fatal(err)
+		}
+		if d := left["a.test"]; (d - pause).Abs() > 10*time.Second { // the test is not so slow
+			t.Errorf("restart %d: a.test is left alone for %v; want about %v", restart, d, pause)
+		}
+	}
+	put(s, 2)
+	ahead = 5 * time.Second
+	take(s, "after the gap", 1)
+	ahead = pause + time.Second
+	take(s, "after the pause", 1)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
