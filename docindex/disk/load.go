@@ -148,16 +148,20 @@ func (l *loading) preset(key, value []byte) error {
 	return nil
 }
 
-// leaseBatch restores the leases of a batch that have not ended.
+// leaseBatch restores the leases of a batch that have not ended. Those of other daemons have their end below 0:
+// to a program that does not know of them they have ended.
 func (l *loading) leaseBatch(key, value []byte) error {
 	r := reader{b: value}
-	until := r.int()
+	until, consumer := r.int(), queuesched.FrontierConsumer
+	if until < 0 {
+		until, consumer = -until, queuesched.RemoteConsumer
+	}
 	if r.bad || len(key) != 1+8 || len(r.b)%leasedLen != 0 {
 		return errRow
 	}
 	no := binary.BigEndian.Uint64(key[1:])
 	for ; until > l.now && len(r.b) > 0; r.b = r.b[leasedLen:] {
-		if err := l.lease(no, until, r.b[:leasedLen]); err != nil {
+		if err := l.lease(no, consumer, until, r.b[:leasedLen]); err != nil {
 			return err
 		}
 	}
@@ -169,14 +173,14 @@ func (l *loading) leaseBatch(key, value []byte) error {
 
 // lease restores the lease of one document. It does nothing if the document has been completed or
 // scheduled again since.
-func (l *loading) lease(batch uint64, until int64, b []byte) error {
+func (l *loading) lease(batch uint64, consumer queuesched.Consumer, until int64, b []byte) error {
 	s := l.s
 	queueNo := binary.BigEndian.Uint32(b)
 	id, err := s.queues.cold.loadAny(queueNo)
 	if err != nil || id == 0 {
 		return err
 	}
-	t := transit{queue: id, consumer: queuesched.FrontierConsumer, leaseBatch: batch}
+	t := transit{queue: id, consumer: consumer, leaseBatch: batch}
 	copy(t.at[:], b[4:])
 	value, err := s.db.get(planKey(nil, queueNo, &t.at))
 	if err != nil || value == nil {

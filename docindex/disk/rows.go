@@ -23,7 +23,7 @@ const (
 	purgedRow       = 'f'
 	pauseRow        = 'h' // host: what was learned of it, see readPause
 	journalRow      = 'j' // commit number: the changes of queues
-	leaseBatchRow   = 'l' // lease batch number: the end of the leases and the leased documents
+	leaseBatchRow   = 'l' // lease batch number: the end of the leases, below 0 for other daemons, and the documents
 	metaRow         = 'm' // word: a value of the whole store
 	noteRow         = 'n' // generation, name: a note; without a name: the bytes of the generation
 	hostOverrideRow = 'o' // host: the operator's settings

@@ -19,13 +19,19 @@ func (s *Store) Candidates(ctx context.Context, max int, reject []string, b *doc
 	return s.handOut(ctx, max, reject, 0, b)
 }
 
-// Lease is [docindex.Leaser.Lease]. A restart ends all leases, so the store hands out again what a
-// taker still has.
+// Lease is [docindex.Leaser.Lease]. The leases are on disk when it returns: after a restart the takers go on,
+// and nobody else may request the same hosts meanwhile.
 func (s *Store) Lease(ctx context.Context, max int, reject []string, lease time.Duration, b *docindex.Batch) error {
 	if err := embedded.CheckLease(lease); err != nil {
 		return err
 	}
-	return s.handOut(ctx, max, reject, lease, b)
+	if err := s.handOut(ctx, max, reject, lease, b); err != nil || b.Len() == 0 {
+		return err
+	}
+	s.base.Mu.Lock()
+	no := s.queues.journal.no
+	s.base.Mu.Unlock()
+	return s.db.waitSync(nil, no)
 }
 
 // handOut hands out with a lease, or without one if it is 0.
@@ -55,6 +61,10 @@ func (s *Store) handOutSome(
 	until, consumer := int64(0), queuesched.SlotConsumer
 	if lease > 0 {
 		until, consumer = embedded.LeaseEnd(now, lease), queuesched.RemoteConsumer
+		if err := s.txn.begin(); err != nil {
+			return 0, false, err
+		}
+		s.txn.leased = binary.AppendVarint(s.txn.leased[:0], -until)
 	}
 	var w queueIterator
 	loads := 0
@@ -74,7 +84,10 @@ func (s *Store) handOutSome(
 	}
 	s.base.Sched.EndRound(now)
 	err = errors.Join(err, w.close(), s.db.failed)
-	if err == nil {
+	switch {
+	case lease > 0:
+		err = s.txn.commitLeases(got, err)
+	case err == nil:
 		err = s.txn.trim(now)
 	}
 	return got, more || w.more, err
@@ -100,7 +113,11 @@ func (s *Store) toSlotsLocked(
 	b.AddFor(id, w.plan.url, w.at.priority(), docindex.SpiderOf(w.plan.packed.Metadata()),
 		s.base.Sched.Crawl(w.id))
 	b.AttachPayload(w.plan.packed.Payload())
-	s.dispatchLocked(w.departure(consumer), until, now)
+	t := w.departure(consumer)
+	if until > 0 {
+		t.leaseBatch = s.txn.lease(w)
+	}
+	s.dispatchLocked(t, until, now)
 	w.took()
 	due := w.due()
 	w.q.due = due

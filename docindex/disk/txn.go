@@ -2,6 +2,7 @@ package disk
 
 import (
 	"bytes"
+	"encoding/binary"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -23,6 +24,7 @@ type txn struct {
 	dirty        []uint32         // queues whose counts it changes
 	rewritten    []uint32         // queues whose rows it writes
 	endedBatches []uint64         // lease batches without a lease; the next commit deletes their rows
+	leased       []byte           // the row of a lease batch of other daemons
 	reads        *pebble.Iterator // over documents' rows
 	tables       *pebble.Iterator // over documents' rows in tables only
 	trims        bool             // it was begun to evict queues
@@ -201,6 +203,23 @@ func (t *txn) abort(err error) error {
 	t.b.Close()
 	t.clear()
 	return t.db.fail(err)
+}
+
+// lease adds the next document of a queue to the leases of other daemons, and returns their batch.
+func (t *txn) lease(w *queueIterator) (batch uint64) {
+	t.leased = append(binary.BigEndian.AppendUint32(t.leased, w.q.no), w.at[:]...)
+	return t.queues.journal.no + 1
+}
+
+// commitLeases applies the txn with the leases of so many documents, lazily. err is what went wrong.
+func (t *txn) commitLeases(documents int, err error) error {
+	if err != nil {
+		return t.abort(err)
+	}
+	if documents > 0 {
+		t.b.Set(countKey(leaseBatchRow, t.queues.journal.no+1), t.leased, nil)
+	}
+	return t.commitLazily()
 }
 
 // trim evicts queues in a commit of its own, where a call has loaded some and writes nothing.

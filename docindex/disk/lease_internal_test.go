@@ -1,0 +1,89 @@
+package disk
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"urlserver/docindex"
+)
+
+// TestLeasesOutliveARestart leases documents of a host to another daemon. After restarts the slots get nothing
+// of that host, which the other daemon may be requesting, until the outcomes have come and a gap has passed, or the
+// lease has ended.
+func TestLeasesOutliveARestart(t *testing.T) {
+	path, passed := t.TempDir(), time.Duration(0)
+	open := func() *Store {
+		t.Helper()
+		s, err := Open(Config{Path: path, Sync: Batch})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.base.SetClock(func() time.Duration { return passed })
+		s.SetSlotGap(time.Second)
+		return s
+	}
+	s := open()
+	var p docindex.Puts
+	for _, url := range []string{"http://a.test/1", "http://a.test/2", "http://a.test/3", "http://b.test/1",
+		"http://b.test/2"} {
+		_ = p.Add(docindex.Put{URL: []byte(url)})
+	}
+	if _, err := s.Put(t.Context(), &p); err != nil {
+		t.Fatal(err)
+	}
+	var leased docindex.Batch
+	if err := s.Lease(t.Context(), 4, nil, time.Hour, &leased); err != nil || leased.Len() != 4 {
+		t.Fatalf("%d leased, %v; want 4", leased.Len(), err)
+	}
+	take := func(when string, want ...string) {
+		t.Helper()
+		var b docindex.Batch
+		err := s.Candidates(t.Context(), 10, nil, &b)
+		got := []string{}
+		for i := range b.Len() {
+			got = append(got, string(b.At(i).URL))
+		}
+		if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: the slots get %v, %v; want %v", when, got, err, want)
+		}
+	}
+	for restart := range 3 {
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s = open()
+		take(fmt.Sprintf("restart %d", restart))
+		n, err := s.Count(t.Context(), nil)
+		if err != nil || n.InTransit != 4 || n.Scheduled != 1 {
+			t.Errorf("restart %d: %+v, %v; want 4 in transit", restart, n, err)
+		}
+	}
+	var o docindex.Outcomes
+	for i := range leased.Len() {
+		if url := leased.At(i).URL; string(url[:13]) == "http://a.test" {
+			o.Add(docindex.Outcome{DocID: leased.At(i).DocID, URL: url, Status: 200})
+		}
+	}
+	if err := s.Outcomes(t.Context(), &o); err != nil {
+		t.Fatal(err)
+	}
+	take("within the gap")
+	passed += 2 * time.Second
+	take("after the outcomes", "http://a.test/3")
+	passed += time.Hour
+	take("within the gap after the lease")
+	passed += 2 * time.Second
+	take("after the lease", "http://b.test/1", "http://b.test/2")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open()
+	n, err := s.Count(t.Context(), nil)
+	if err != nil || n.Completed != 2 || n.InTransit != 0 || n.Scheduled != 3 {
+		t.Errorf("at the end: %+v, %v; want 3 scheduled", n, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
