@@ -151,7 +151,7 @@ func (c *Client) get(r *request, url string) (Response, error) {
 // read returns the parts of resp that matter. It reads a body only of a 2xx.
 func (c *Client) read(of *request, url string, resp *http.Response) (Response, error) {
 	r := Response{Status: resp.StatusCode,
-		RetryAfter: ParseRetryAfter(resp.Header.Get("Retry-After"), time.Now())}
+		RetryAfter: ParseRetryAfter(resp.Header.Get("Retry-After"), dateOf(resp.Header, time.Now()))}
 	if isRedirect(r.Status) {
 		r.Location = resolveLocation(url, resp.Header.Get("Location"))
 	}
@@ -167,6 +167,15 @@ func (c *Client) read(of *request, url string, resp *http.Response) (Response, e
 	}
 	r.Body = c.cut(body)
 	return r, nil
+}
+
+// dateOf returns when an answer was sent by the server's clock, which a date in Retry-After goes by, too: this
+// machine's may be wrong. now counts if the server does not say.
+func dateOf(h http.Header, now time.Time) time.Time {
+	if date, err := http.ParseTime(h.Get("Date")); err == nil {
+		return date
+	}
+	return now
 }
 
 // readBody reads a body. The timeout does not include the time that a long body waits for its turn.

@@ -55,6 +55,10 @@ func TestGetAnswers(t *testing.T) {
 			w.Header().Set("Retry-After", "120")
 			w.WriteHeader(503)
 			io.WriteString(w, "a body that does not count")
+		case "/dated": // by a clock that is years behind this one
+			w.Header().Set("Date", "Mon, 01 Jan 2001 10:00:00 GMT")
+			w.Header().Set("Retry-After", "Mon, 01 Jan 2001 10:01:30 GMT")
+			w.WriteHeader(503)
 		case "/choices":
 			w.Header().Set("Location", "/x")
 			w.WriteHeader(300)
@@ -80,6 +84,7 @@ func TestGetAnswers(t *testing.T) {
 		{name: "redirect to nowhere", target: "/lost", want: Response{Status: 302}},
 		{name: "not a redirect", target: "/choices", want: Response{Status: 300}},
 		{name: "retry later", target: "/busy", want: Response{Status: 503, RetryAfter: 2 * time.Minute}},
+		{name: "retry at a date", target: "/dated", want: Response{Status: 503, RetryAfter: 90 * time.Second}},
 		{name: "unreadable coding", target: "/brotli", fails: true},
 		{name: "mistaken coding", target: "/charset", want: Response{Status: 200, Body: []byte("x")}},
 	} {
