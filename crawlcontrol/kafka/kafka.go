@@ -7,10 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"urlserver/configs"
@@ -28,6 +30,7 @@ const (
 	knownLife      = 5 * time.Minute // how long a topicState is trusted
 	maxKnown       = 10_000          // topics with a topicState
 	callTimeout    = 10 * time.Second
+	forgetAgain    = 5 * time.Second // deleted request topics are forgotten no more often
 )
 
 // Handler handles requests, such as [crawlcontrol.Handler].
@@ -54,6 +57,9 @@ type Service struct {
 	counters counters
 	warnings warnings
 	lag      lag
+
+	deleted []string  // request topics that were deleted, as far as Run knows
+	forgot  time.Time // when Run last made the client forget such
 }
 
 // New returns a service. It connects to nothing before Run.
@@ -116,6 +122,7 @@ func (s *Service) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		s.poll(ctx, consumer)
 		consumer.AllowRebalance()
+		s.readAgain(consumer)
 	}
 	return nil
 }
@@ -148,6 +155,9 @@ func (s *Service) fetch(ctx context.Context, consumer *kgo.Client) []*kgo.Record
 	fetches.EachError(func(topic string, partition int32, err error) {
 		if ctx.Err() == nil && !errors.Is(err, context.Canceled) {
 			s.counters.fetchErrors.Add(1)
+			if errors.Is(err, kerr.UnknownTopicID) && !slices.Contains(s.deleted, topic) {
+				s.deleted = append(s.deleted, topic)
+			}
 			if s.warnings.repeats(fmt.Sprint("read ", topic, " ", partition, code(err))) {
 				return
 			}
@@ -157,6 +167,17 @@ func (s *Service) fetch(ctx context.Context, consumer *kgo.Client) []*kgo.Record
 	})
 	fetches.EachPartition(s.lag.polled)
 	return fetches.Records()
+}
+
+// readAgain makes the client forget request topics that were deleted. Otherwise it would not read what was made
+// under their names since.
+func (s *Service) readAgain(consumer *kgo.Client) {
+	if len(s.deleted) == 0 || time.Since(s.forgot) < forgetAgain {
+		return
+	}
+	consumer.PurgeTopicsFromConsuming(s.deleted...)
+	consumer.AddConsumeTopics(s.deleted...)
+	s.deleted, s.forgot = nil, time.Now()
 }
 
 // settle commits handled records and acknowledges their replies.

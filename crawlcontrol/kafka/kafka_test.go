@@ -278,6 +278,38 @@ func TestTopicIsDeleted(t *testing.T) {
 	})
 }
 
+// The firehose and a request topic are deleted while the service runs. The service makes the firehose anew, and
+// reads the request topic that somebody makes.
+func TestTopicsAreMadeAgain(t *testing.T) {
+	onBrokers(t, func(t *testing.T, b *broker) {
+		cfg := settings(t, b)
+		in, firehose := cfg.Inbound[0], cfg.Prefix+".outbound_firehose"
+		makeTopic(t, b, 1, in)
+		start(t, cfg, doer(newCrawls()))
+		feed(t, b, in, info("one"))
+		read(t, b, firehose).next(1)
+		admin := kadm.NewClient(client(t, b))
+		remove := func(topic string) {
+			if _, err := admin.DeleteTopic(t.Context(), topic); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "the topic is gone", func() bool { return !strings.Contains(topicsOf(t, b), topic) })
+		}
+		remove(firehose)
+		feed(t, b, in, info("two"))
+		eventually(t, "the firehose is there again", func() bool { return strings.Contains(topicsOf(t, b), firehose) })
+		if n := uuids(read(t, b, firehose).next(1)); n["two"] != 1 {
+			t.Errorf("the firehose has %v; want the reply that came after it was deleted", n)
+		}
+		remove(in)
+		makeTopic(t, b, 1, in)
+		feed(t, b, in, info("three"), info("four"))
+		if n := uuids(read(t, b, firehose).next(3)); n["three"] != 1 || n["four"] != 1 {
+			t.Errorf("the firehose has %v; want the replies to requests in the topic that was made anew", n)
+		}
+	})
+}
+
 // A reply that is too long for a record is replaced by an error. The next requests are answered.
 func TestReplyTooLong(t *testing.T) {
 	onBrokers(t, func(t *testing.T, b *broker) {

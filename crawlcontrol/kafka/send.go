@@ -92,6 +92,8 @@ func (s *Service) produce(ctx context.Context, messages []message, needed bool) 
 			together = 1
 		}
 		if messages = again; missing {
+			// Otherwise the client would wait for the topic that was deleted, by its ID.
+			s.client.PurgeTopicsFromProducing(messages[0].topic)
 			_ = s.topics.create(ctx, messages[0].topic) // if this fails, the next attempt reports it
 		}
 		if len(messages) > 0 {
