@@ -20,7 +20,37 @@ func TestCluster(t *testing.T) {
 	defer close(f.jobs)
 	indextest.Run(t, func(t *testing.T) docindex.Store { return f.open(t, addrs...) })
 	indextest.RunCrawls(t, 10, func(t *testing.T) docindex.Store { return audit(t, f.open(t, addrs...)) })
+	t.Run("slot moves", func(t *testing.T) { testSlotMoves(t, nodes, addrs) })
 	t.Run("fail-over", func(t *testing.T) { testFailOver(t, nodes, addrs) })
+}
+
+// testSlotMoves moves the slot of a shard to another node, which has only some of its keys for a while: then
+// nothing is put. Afterwards all is as before.
+func testSlotMoves(t *testing.T, nodes []*redistest.Server, addrs []string) {
+	s := openStore(t, nil, addrs...)
+	add := func() (res docindex.PutResult, err error) {
+		var p docindex.Puts
+		if err := p.Add(docindex.Put{URL: []byte("http://a.test/")}); err != nil {
+			t.Fatal(err)
+		}
+		return s.Put(t.Context(), &p)
+	}
+	if res, err := add(); err != nil || res.New != 1 {
+		t.Fatalf("Put: %+v, %v; want a new document", res, err)
+	}
+	base := s.bases[shardOf("a.test")]
+	keys := redistest.Owner(t, nodes, base).CLI("KEYS", base+"*")
+	move, finish := redistest.MoveSlot(t, nodes, base)
+	for key := range strings.FieldsSeq(keys) {
+		move(key)
+		if res, err := add(); err == nil {
+			t.Errorf("Put while %s and others move: %+v; want an error of the cluster", key, res)
+		}
+	}
+	finish()
+	if res, err := add(); err != nil || res.Known != 1 {
+		t.Errorf("Put after the move: %+v, %v; want a known document", res, err)
+	}
 }
 
 // testFailOver kills a master in the midst of taking: what had reached its replica is handed out

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -17,7 +18,41 @@ func TestCluster(t *testing.T) {
 	t.Run("suite", func(t *testing.T) {
 		reservationtest.Run(t, func(t *testing.T) reservationtest.Bench { return bench(t, 5000, addrs...) })
 	})
+	t.Run("slot moves", func(t *testing.T) { testSlotMoves(t, nodes, addrs) })
 	t.Run("fail-over", func(t *testing.T) { testFailOver(t, nodes, addrs) })
+}
+
+// testSlotMoves moves the slot of the keys to another node, which has only some of them for a while. Nothing
+// is reserved meanwhile; afterwards all is as before.
+func testSlotMoves(t *testing.T, nodes []*redistest.Server, addrs []string) {
+	s, other, ctx := realStore(t, time.Second, addrs...), realStore(t, time.Second, addrs...), t.Context()
+	if _, err := s.AddHost(ctx, "held.test", time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	held, err := s.TryReserve(ctx, "held.test", time.Hour, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	move, finish := redistest.MoveSlot(t, nodes, "{chg}")
+	within, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	move("p:chg_busy{chg}")
+	for _, key := range []string{"p:chg_known{chg}", "p:chg_wait{chg}"} {
+		if _, err := other.AddHost(within, "held.test", time.Time{}); isAnswer(err) {
+			t.Errorf("AddHost while %s and others move is answered: %v", key, err)
+		}
+		if r, err := other.TryReserve(within, "held.test", time.Hour, ""); isAnswer(err) {
+			t.Errorf("TryReserve while %s and others move: %+v, %v; want an error of the cluster", key, r, err)
+		}
+		move(key)
+	}
+	finish()
+	if err := answered(t, func() error {
+		_, err := s.ExtendHost(ctx, "held.test", held.Token, time.Hour)
+		return err
+	}); err != nil {
+		t.Errorf("ExtendHost after the move: %v", err)
+	}
 }
 
 // testFailOver kills the master of the keys: there are no reservations until its replica has taken

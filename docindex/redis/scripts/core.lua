@@ -77,6 +77,10 @@ local function arg()
 end
 local function num() return tonumber(arg()) end
 
+-- While a cluster moves the shard's slot to another node, each node has some of its keys. A command with two keys of
+-- which one is missing fails then, and the script with it, before it has written anything.
+redis.call('EXISTS', base .. ':nothing', base .. ':none')
+
 local micros = tonumber(ARGV[1])
 if not micros then
   local t = call('TIME')

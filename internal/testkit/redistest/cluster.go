@@ -72,6 +72,43 @@ func Owner(t testing.TB, nodes []*Server, key string) (master *Server) {
 	return master
 }
 
+// MoveSlot begins to move a slot, which is that of a key, to another master. move moves one key of it, or none if
+// there is no such key; finish moves the others, and then the slot.
+func MoveSlot(t testing.TB, nodes []*Server, of string) (move func(key string), finish func()) {
+	t.Helper()
+	cli := func(at *Server, args ...string) string {
+		t.Helper()
+		out := strings.TrimSpace(at.CLI(args...))
+		if strings.Contains(out, "ERR") || strings.Contains(out, "BUSYKEY") {
+			t.Fatalf("redis-cli %v: %s", args, out)
+		}
+		return out
+	}
+	from, to := Owner(t, nodes, of), (*Server)(nil)
+	for i := 0; to == nil; i++ {
+		if other := Owner(t, nodes, fmt.Sprintf("{%d}", i)); other != from {
+			to = other
+		}
+	}
+	slot := cli(from, "CLUSTER", "KEYSLOT", of)
+	source, target := cli(from, "CLUSTER", "MYID"), cli(to, "CLUSTER", "MYID")
+	cli(to, "CLUSTER", "SETSLOT", slot, "IMPORTING", source)
+	cli(from, "CLUSTER", "SETSLOT", slot, "MIGRATING", target)
+	host, port, _ := strings.Cut(to.Addr(), ":")
+	move = func(key string) {
+		t.Helper()
+		cli(from, "MIGRATE", host, port, key, "0", "5000")
+	}
+	return move, func() {
+		t.Helper()
+		for key := range strings.FieldsSeq(cli(from, "CLUSTER", "GETKEYSINSLOT", slot, "100000")) {
+			move(key)
+		}
+		cli(to, "CLUSTER", "SETSLOT", slot, "NODE", target)
+		cli(from, "CLUSTER", "SETSLOT", slot, "NODE", target)
+	}
+}
+
 // Eventually calls until repeatedly until it returns true. It fails the test after a while.
 func Eventually(t testing.TB, what string, until func() bool) {
 	t.Helper()

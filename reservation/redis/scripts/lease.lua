@@ -1,3 +1,6 @@
+-- While a cluster moves the slot of the keys to another node, each node has some of them. A command with two keys of
+-- which one is missing fails then, and the script with it, before it has written anything.
+redis.call('EXISTS', KEYS[1] .. ':nothing', KEYS[1] .. ':none')
 -- first_token begins to count tokens, if there is no counter, at the time in us: a Redis that has lost all gives none
 -- that it may have given before.
 local function first_token(prefix, now)
