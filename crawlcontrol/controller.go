@@ -55,7 +55,7 @@ type sharedStore interface {
 	OnStop(cancel func(context.Context, *docindex.Outcomes) (ended int, err error))
 }
 
-// NewController returns a Controller. From now on the slots forget what the store deletes.
+// NewController returns a Controller. From now on the slots forget documents that the store deletes.
 func NewController(store Store, slots Slots, log zerolog.Logger) *Controller {
 	store.OnDelete(slots.Forget)
 	if s, ok := store.(sharedStore); ok {
@@ -70,8 +70,8 @@ func (k *Controller) Submit(ctx context.Context, p *docindex.Puts) (docindex.Put
 	return k.store.Put(ctx, p)
 }
 
-// Changes counts the submits, stops and expiries so far. Whoever caches what the store says of
-// crawls asks the store again when the number has changed.
+// Changes counts the submits, stops and expiries so far. A caller that caches the store's answers
+// about crawls must ask the store again when the number has changed.
 func (k *Controller) Changes() uint64 { return k.done.Load() }
 
 // Survey implements [Crawls.Survey].
@@ -156,7 +156,7 @@ func (k *Controller) Run(ctx context.Context, grace time.Duration, notify func(n
 		now := time.Now()
 		for _, err := range []error{k.endOverdue(ctx, now, notify), k.notifyFinished(ctx, now, grace, notify)} {
 			if err != nil && ctx.Err() == nil && warned.isNew(err, now) {
-				k.log.Warn().Err(err).Msg("crawl control: expired and completed crawls cannot be told; trying on")
+				k.log.Warn().Err(err).Msg("crawl control: the store does not list ended crawls; trying again")
 			}
 		}
 		select {
@@ -170,9 +170,9 @@ func (k *Controller) Run(ctx context.Context, grace time.Duration, notify func(n
 // warnings has when each kind of error was logged in the last warnAgain.
 type warnings map[string]time.Time
 
-// isNew reports whether to log an error: the first of each kind in warnAgain, and of warnKinds kinds at
-// most. The kind of an error is the text of its cause without digits: what is around the cause may name a
-// crawl, and errors of a connection name a port.
+// isNew reports whether to log an error: the first of each kind in warnAgain, and of warnKinds
+// kinds at most. The kind of an error is the text of its cause without digits, since the text
+// around the cause may name a crawl, and errors of a connection name a port.
 func (w warnings) isNew(err error, now time.Time) bool {
 	maps.DeleteFunc(w, func(_ string, at time.Time) bool { return now.Sub(at) >= warnAgain })
 	kind := strings.Map(func(r rune) rune {
@@ -228,6 +228,6 @@ func (k *Controller) notifyFinished(ctx context.Context, now time.Time, grace ti
 func (k *Controller) acknowledge(ctx context.Context, id docindex.CrawlID, round uint64) {
 	if err := k.store.AckCrawlEnd(context.WithoutCancel(ctx), id, round); err != nil {
 		k.log.Warn().Err(err).Str("crawlid",
-			id.Crawl).Msg("crawl control: what was told of a crawl's end may be told again")
+			id.Crawl).Msg("crawl control: the reply or notice of a crawl's end may be sent again")
 	}
 }

@@ -109,8 +109,9 @@ func (c *crawlRun) add(r *Request) {
 }
 
 // submit stores a run of crawl requests and empties it. from is the index of the run's first
-// message. It refuses requests whose crawls find no room for a scope, or whose scopes find none for what the
-// requests add: those behind them must not wait for ever.
+// message. It refuses a request if the index has no room for the scope of its crawl, or the scope
+// has none for the members that the request adds. Otherwise the requests behind it would wait for
+// ever.
 func (m *Handler) submit(ctx context.Context, run *crawlRun, from int, replies []Reply) ([]Reply, error) {
 	if len(run.ids) == 0 {
 		return replies, nil
@@ -157,8 +158,8 @@ func (m *Handler) submit(ctx context.Context, run *crawlRun, from int, replies [
 	return replies, nil
 }
 
-// widen adds what the requests of a run say to the scopes of their crawls. out are those that are refused, and in
-// the others, by their places in the run.
+// widen adds the bounds of a run's requests to the scopes of their crawls. out has the requests
+// that are refused, and in the others, by their places in the run.
 func (m *Handler) widen(ctx context.Context, run *crawlRun) (in []int, out []docindex.Refusal, err error) {
 	for i, id := range run.ids {
 		err := m.crawls.Widen(ctx, id.Crawl, func(now scope.Scope, known bool) (scope.Scope, error) {

@@ -14,11 +14,11 @@ type Reply struct {
 	Refused bool   // the message was not a valid request
 	NoReply bool   // the client does not wait for it: a crawl request was accepted
 
-	told func(context.Context) // tells that the reply has been delivered; nil: nobody needs to know
+	told func(context.Context) // records that the reply has been delivered; nil: nothing to record
 }
 
-// Acknowledged tells that the reply has reached its client. Before that, another stop of the same
-// crawl is answered with the same count.
+// Acknowledged records that the reply has reached its client. Until then, the reply to another stop
+// of the same crawl has the same count.
 func (r *Reply) Acknowledged(ctx context.Context) {
 	if r.told != nil {
 		r.told(ctx)

@@ -11,8 +11,8 @@ import (
 	"urlserver/internal/scope"
 )
 
-// bounds is what a request to crawl says of the scope of its crawl. It is in Scrapy Cluster's names;
-// a field that a request leaves out says nothing.
+// bounds has the members of a crawl's scope that a request to crawl sets, by Scrapy Cluster's
+// names. A field that the request leaves out sets no member.
 type bounds struct {
 	scope.Scope
 	depthGiven bool
@@ -44,10 +44,10 @@ func named(f *scope.Fault) *scope.Fault {
 	return &scope.Fault{Member: cmp.Or(scopeFields[f.Member], f.Member), Index: f.Index, Why: f.Why}
 }
 
-// addTo returns the scope of a crawl after a request to crawl another URL of it. What the request
-// says widens it: lists are joined, numbers become the larger ones. A list that the crawl does not
-// have stays away, since without it the scope is wider. Denied patterns and extensions count for
-// the whole crawl from then on.
+// addTo returns the scope of a crawl after a request to crawl another URL of it. The request widens
+// the scope: lists are joined, numbers become the larger ones. A list that the crawl does not have
+// is not added, since the scope is wider without it. Denied patterns and extensions count for the
+// whole crawl from then on.
 func (b *bounds) addTo(now scope.Scope, known bool) scope.Scope {
 	if !known {
 		return b.Scope

@@ -7,8 +7,8 @@ import (
 )
 
 // codec uses generated code for the service's own messages, and gRPC's codec for others, such as
-// those of reflection. Strings of a decoded message alias one copy of the input; an incoming uses the
-// memory of that again.
+// those of reflection. Strings of a decoded message alias one copy of the input. An incoming reuses
+// the memory of that copy.
 type codec struct{ others encoding.CodecV2 }
 
 func newCodec() codec { return codec{others: encoding.GetCodecV2("proto")} }

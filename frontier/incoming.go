@@ -24,8 +24,8 @@ type incoming struct {
 	text       []byte // of messages of up to maxKept bytes
 }
 
-// read reads a message into the item. Without a discovered and a known URL in it, it is a discovered
-// URL of no bytes, which is as malformed.
+// read reads a message into the item. A message with neither a discovered nor a known URL becomes a
+// discovered URL of no bytes, which is malformed, too.
 func (in *incoming) read(message mem.BufferSlice) error {
 	text := in.keep(message)
 	in.info = pb.URLInfo{}

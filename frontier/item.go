@@ -155,8 +155,8 @@ func lists(m map[string]*pb.StringList) map[string][]string {
 	return all
 }
 
-// addIdentity adds unique and depth to the metadata of a message, as the client is to give them
-// back, unless the metadata has them.
+// addIdentity adds unique and depth to the metadata of a message, unless the metadata has them. The
+// client gives them back when it reports the URL.
 func addIdentity(info *pb.URLInfo, p *docindex.Put) {
 	add := func(key, value string) {
 		if info.Metadata == nil {

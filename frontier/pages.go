@@ -26,11 +26,11 @@ type page struct {
 	start uint64
 	size  uint32
 	list  func(ctx context.Context, visit func(row) bool) error
-	total func(ctx context.Context) (uint64, error) // counts the rows; nil: nobody wants to know
+	total func(ctx context.Context) (uint64, error) // counts the rows; nil: they are not counted
 	send  func(row) error
 }
 
-// listed says what a list has: URLs of a queue, or of a crawl if there is no key, or queues of a crawl.
+// listed selects the rows of a list: the URLs of a queue, or of a crawl if there is no key, or the queues of a crawl.
 type listed struct {
 	crawl, key string
 	filter     // of URLs
@@ -180,7 +180,7 @@ func (o *openLists) expireLocked(most int) {
 	}
 }
 
-// closeAll closes all lists: they may show what a call has changed.
+// closeAll closes all lists. A call has changed the store, and they may show its former content.
 func (o *openLists) closeAll() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -123,8 +123,8 @@ func (f *failures) log(log zerolog.Logger, err error, urls int) {
 	f.logged, f.skipped = now, 0
 }
 
-// put stores a batch. What hosts answered comes first: a host that is to be left alone is not given
-// out again as its URLs are reported.
+// put stores a batch. It stores the answers of hosts first, so that a host that backs off is not
+// given out again when its URLs are reported.
 func (s *Server) put(ctx context.Context, b *batch) error {
 	if len(b.answers) > 0 {
 		if err := s.store.Answered(ctx, b.answers); err != nil {

@@ -87,8 +87,8 @@ func New(cfg Config) (*Server, error) {
 // Certificates returns the service's certificates; nil: it has no TLS.
 func (s *Server) Certificates() *netguard.ServerTLS { return s.certs }
 
-// Serve answers calls on l until ctx ends, and returns after they have ended. From then on items
-// are answered with FAIL, and nothing is given out. Serve closes l. The error is nil unless l
+// Serve answers calls on l until ctx ends, and returns after they have ended. After ctx has ended,
+// calls in progress get FAIL for items, and no URLs. Serve closes l. The error is nil unless l
 // failed before ctx ended.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	s.node = nodeName(s.node, l.Addr())
@@ -118,7 +118,7 @@ func nodeName(host string, addr net.Addr) string {
 	return net.JoinHostPort(host, port)
 }
 
-// stop ends gracefully, but not for long: streams of clients that do not care end by force.
+// stop lets calls in progress end for stopWait. Then it ends the remaining streams by force.
 func (s *Server) stop() {
 	s.stopping.Store(true)
 	s.health.Shutdown()
