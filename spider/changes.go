@@ -24,7 +24,8 @@ const maxBodies = 1 << 18
 
 func newLastBodies() *lastBodies { return &lastBodies{seed: maphash.MakeSeed()} }
 
-// note keeps the body of a URL, and returns what it says beside the one before.
+// note keeps the body of a URL, and returns whether it differs from the last body of that URL; the
+// zero Details: no such body is known.
 func (l *lastBodies) note(url, body []byte) (d protocol.Details) {
 	now := lastBody{url: maphash.Bytes(l.seed, url), body: maphash.Bytes(l.seed, body)}
 	l.mu.Lock()

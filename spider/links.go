@@ -32,7 +32,7 @@ type linkSet struct {
 	lastMod map[string]string
 }
 
-// linksOf returns what the answer links to, for a spider whose product token is agent:
+// linksOf returns the links of an answer, for a spider whose product token is agent:
 //
 //   - the Location of a redirect, which is fetched as a document of its own;
 //   - of a success that is HTML, the references of a and area (but for rel=nofollow), iframe and frame,
@@ -95,7 +95,7 @@ type collector struct {
 }
 
 // add adds the URL of ref to the set, if it can be fetched and is not in it. lastMod is when its
-// page changed last; empty: not known. The first one of a URL counts.
+// page changed last; empty: not known. Of several for one URL the first lastMod counts.
 func (c *collector) add(base weburl.URL, ref, lastMod string) {
 	text, ok := join(base, ref)
 	if !ok {
@@ -122,8 +122,8 @@ func (c *collector) add(base weburl.URL, ref, lastMod string) {
 	}
 }
 
-// page is what the tags of an HTML page say about its links. References are resolved at the end of
-// the page, because base and robots may follow the first link.
+// page has the references in the tags of an HTML page. They are resolved at the end of the page,
+// because base and robots may follow the first link.
 type page struct {
 	agent    string
 	base     string // href of the first base

@@ -29,8 +29,8 @@ var errSitemapNested = errors.New("it is an index below ten others")
 
 func newNesting() *nesting { return &nesting{seed: maphash.MakeSeed()} }
 
-// limit notes the sitemaps that the index with a URL has. It takes them away from one that is too far
-// down.
+// limit notes the sitemaps that the index at url names. If the index is too far down, limit removes
+// them from found instead, and sets found.fault.
 func (n *nesting) limit(url []byte, found *linkSet) {
 	if !found.isIndex {
 		return

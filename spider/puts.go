@@ -32,8 +32,8 @@ func newPuts(out *statuses, count *counters) *puts {
 	}
 }
 
-// put returns when the daemon has taken or refused each of objects, which are links. It repeats what
-// the daemon could not store. Its error is ctx's.
+// put returns when the daemon has taken or refused each of objects, which are links. It puts those
+// again that the daemon could not store. Its error is ctx's.
 func (p *puts) put(ctx context.Context, objects []string) error {
 	for wait := (backoff{}); ; wait.sleep(ctx) {
 		var err error
@@ -85,8 +85,8 @@ func (p *puts) putObject(ctx context.Context, object []byte) (protocol.PutResult
 	}
 }
 
-// send sends a PUT when few enough are without an answer. One that no line can hold counts as
-// invalid.
+// send sends a PUT as soon as fewer than maxUnanswered are without an answer. An object that no
+// line can hold gets the result PutInvalid.
 func (p *puts) send(ctx context.Context, object []byte, result chan<- protocol.PutResult) error {
 	select {
 	case p.room <- struct{}{}:

@@ -41,11 +41,11 @@ type sitemap struct {
 	links *collector
 	own   weburl.URL
 	urls  int
-	entry struct{ ref, date string } // what is read of the page in XML that was begun last
+	entry struct{ ref, date string } // of the page in XML that is being read
 }
 
-// read adds what the sitemap in body links to. A body that is no sitemap has no links and no
-// error; an error says why a sitemap was not read to its end.
+// read adds the links of the sitemap in body. A body that is no sitemap has no links and no error;
+// an error says why a sitemap was not read to its end.
 func (s *sitemap) read(body io.Reader, media string) error {
 	in := &meter{in: bufio.NewReader(body), left: maxSitemap, token: maxSitemapToken}
 	text := media == "text/plain"
@@ -235,14 +235,14 @@ func isSitemapRoot(name string) bool {
 	return false
 }
 
-// use is what the text or the end of an element is good for.
+// use says what the text or the end of an element means.
 type use uint8
 
 const (
 	useNone  use = iota
 	useRef       // its text is the URL of a page
 	useDate      // its text says when the page changed last
-	useEntry     // with it the page ends
+	useEntry     // its end is the end of a page's entry
 )
 
 var uses = map[[2]string]use{ // by the names of the element around it and of its own
@@ -282,7 +282,7 @@ func atomLink(open []string, t xml.StartElement) (ref string) {
 	return ref
 }
 
-// meter bounds what is read in all, and for one token.
+// meter bounds the bytes that are read in all, and for one token.
 type meter struct {
 	in          *bufio.Reader
 	left, token int
@@ -297,7 +297,7 @@ func (m *meter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadByte is what package xml reads with: it then reads no further than it has to.
+// ReadByte makes package xml read no further than it has to.
 func (m *meter) ReadByte() (byte, error) {
 	if err := m.over(); err != nil {
 		return 0, err

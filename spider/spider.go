@@ -146,12 +146,12 @@ type Spider struct {
 	nesting *nesting
 	busy    chan struct{}
 	spacing spacing
-	// one for each page being parsed: a page takes a core and, at worst, the memory of a body
+	// a semaphore of the pages being parsed: a page takes a core and, at worst, the memory of a body
 	parsing chan struct{}
 	count   counters
 
-	// how a document is handled, and what is called at the begin of each conversation; Transport has
-	// its own
+	// handle fetches a document, and connected is called when a conversation begins. Transport sets
+	// its own.
 	handle    func(context.Context, protocol.Fetch, time.Time, *puts, *stallWatch) (result, error)
 	connected func(context.Context, *puts)
 }

@@ -34,9 +34,9 @@ type Transport struct {
 	TLS    *tls.Config // for the connection to the daemon; nil: plain TCP
 	Crawl  string      // crawl ID of the URLs; "": the daemon's default
 
-	// API is the base URL of the daemon's http.listen, with its token. The Transport asks there what
-	// has become of requests that wait for long: the daemon ends some itself, as robots.txt or DNS
-	// say. "": such requests wait until their context ends.
+	// API is the base URL of the daemon's http.listen, with its token. The Transport asks there
+	// whether the daemon has ended requests that wait for long, because robots.txt forbids the URL or
+	// its host has no address. "": such requests wait until their context ends.
 	API, APIToken string
 
 	MaxOpen       int            // requests at once; 0: 16
@@ -80,7 +80,7 @@ type link struct {
 	puts *puts
 }
 
-// turn is what the daemon said about a request: fetch it now.
+// turn is the daemon's line for a request: its URL may be fetched now.
 type turn struct {
 	ctx     context.Context // ends with the connection
 	fetch   protocol.Fetch
@@ -129,8 +129,8 @@ func (t *Transport) connect(ctx context.Context, p *puts) {
 	t.changed = make(chan struct{})
 }
 
-// hand is Spider.handle: it gives a document to the request that waits for it, and returns when that
-// has ended.
+// hand is Spider.handle. It gives a document to the request that waits for it, and returns when the
+// request has ended.
 func (t *Transport) hand(ctx context.Context, f protocol.Fetch, arrived time.Time, _ *puts,
 	watch *stallWatch) (result, error) {
 	id := string(f.DocID)
@@ -182,7 +182,7 @@ func (t *Transport) await(req *http.Request) (turn, error) {
 	}
 }
 
-// register returns the DOC_ID of a request and what is to be put for it.
+// register returns the DOC_ID of a request and the JSON object to be put for it.
 func (t *Transport) register(u *url.URL, given chan<- turn) (id string, object []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -210,8 +210,8 @@ func (t *Transport) forget(id string, given <-chan turn, err error) error {
 	return err
 }
 
-// ask puts the object on each connection until ctx ends or the daemon has ended the document, and
-// returns why it is not to be waited for.
+// ask puts the object on each connection until ctx ends or the daemon has ended the document. It
+// returns why the caller must wait for the document no longer.
 func (t *Transport) ask(ctx context.Context, u *url.URL, id string, object []byte) error {
 	for {
 		now, changed := t.current()
@@ -231,7 +231,7 @@ func (t *Transport) ask(ctx context.Context, u *url.URL, id string, object []byt
 	}
 }
 
-// current returns the connection, and what is closed when there is another one.
+// current returns the connection, nil if there is none, and a channel that is closed when there is another one.
 func (t *Transport) current() (*link, <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -241,8 +241,8 @@ func (t *Transport) current() (*link, <-chan struct{}) {
 	return t.link, t.changed
 }
 
-// askOn puts the object on one connection. It returns errNotWaited when the connection has ended: the
-// daemon may have lost what it held, so the object is put again on the next one.
+// askOn puts the object on one connection. It returns errNotWaited when the connection has ended:
+// the daemon may have lost the document, so ask puts the object again on the next connection.
 func (t *Transport) askOn(ctx context.Context, l *link, u *url.URL, id string, object []byte) error {
 	both, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -13,7 +13,7 @@ import (
 
 const (
 	maxCached = 2 << 20        // names; about 140 MB
-	maxStale  = 24 * time.Hour // for so long after its end an address may be used while servers fail
+	maxStale  = 24 * time.Hour // how long after its end an address may be used while servers fail
 	pageSize  = 256            // records; their names take less than 64 KiB
 )
 

@@ -13,8 +13,8 @@ import (
 const probeEvery = time.Second
 
 // doubt handles an attempt at s, in era, without an answer. The cause may be the name, if its
-// zone's servers are down, or s. So probe asks s what it has answered before. Only if s does not
-// answer that either, s is lost and gets fewer concurrent queries.
+// zone's servers are down, or s. So probe asks s for names that can be resolved. Only if s does not
+// answer these either, s is lost, and the window shrinks unless nothing listens at s.
 func (r *Resolver) doubt(s *server, era uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -34,8 +34,8 @@ type servers struct {
 	next   int        // number of the server to be tried first next time
 	useful bool       // one server has given a usable answer since the start
 
-	// Until then: when the first try failed, the number of failed tries, and how the last one
-	// failed.
+	// Until useful is true: when the first try failed, the number of failed tries, and how the last
+	// one failed.
 	failedAt time.Duration
 	tries    int
 	why      string

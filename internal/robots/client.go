@@ -227,7 +227,7 @@ func isCompressed(coding string) bool {
 // addrKey is the context's key of the address to dial.
 type addrKey struct{}
 
-// Sending is what a caller wants of the moment at which a request leaves.
+// Sending bounds the moment at which a request leaves, and reports it to the caller.
 type Sending struct {
 	By   time.Time // no request is sent later; zero: there is no limit
 	Sent func()    // called before each write to the server, from any goroutine
@@ -236,7 +236,7 @@ type Sending struct {
 // sendingKey is the context's key of a Sending.
 type sendingKey struct{}
 
-// WithSending returns a context for requests that are sent as s says.
+// WithSending returns a context for requests under s.
 func WithSending(ctx context.Context, s Sending) context.Context {
 	return context.WithValue(ctx, sendingKey{}, s)
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A note is what a file says for one agent, to be read again later: the version, the status, the
-// time, the Crawl-delay and the agent, then the rules and sitemaps as lines of a robots.txt.
+// A note stores an answer to a request for robots.txt, with the rules for one agent: the version, the
+// status, the time, the Crawl-delay and the agent, then the rules and sitemaps as lines of a robots.txt.
 const noteVersion = 1
 
 // AppendNote appends a note of an answer that arrived at the given time. ok is false if there is
@@ -52,8 +52,9 @@ func (r rule) appendLine(dst []byte) []byte {
 	return append(r.appendSource(append(dst, key...)), '\n')
 }
 
-// ReadNote reads a note as the answer that it is of, and judges targets by it as [Policy.Read]
-// does. ok is false if it is a note for another agent or cannot be read.
+// ReadNote returns the answer that a note stores, and the time at which it arrived. It judges
+// targets by the answer as [Policy.Read] does. ok is false if the note is for another agent or
+// cannot be read.
 func ReadNote(note []byte, agent string, targets [][]byte) (resp Response, at time.Time, ok bool) {
 	if len(note) == 0 || note[0] != noteVersion {
 		return resp, at, false

@@ -2,7 +2,7 @@ package robots
 
 import "slices"
 
-// What is kept of the Sitemap lines of one file. A hostile file may have tens of thousands.
+// Bounds of the Sitemap lines that are kept of one file. A hostile file may have tens of thousands.
 const (
 	maxSitemapLines = 100      // later lines are ignored
 	maxSitemapBytes = 16 << 10 // of all URLs together; those beyond are dropped
@@ -15,7 +15,7 @@ type sitemaps struct {
 	lines, bytes int
 }
 
-// add takes the value of a line. It drops what is not an absolute http or https URL.
+// add takes the value of a line. It drops a value that is not an absolute http or https URL.
 func (s *sitemaps) add(value []byte) {
 	if s.lines++; s.lines > maxSitemapLines || slices.ContainsFunc(value, isSpace) {
 		return
@@ -33,8 +33,8 @@ func (s *sitemaps) add(value []byte) {
 // the file, each once. There are at most 100, of 16 KiB together. The caller must not change them.
 func (r *Rules) Sitemaps() []string { return r.sitemaps }
 
-// Sitemaps returns what [Rules.Sitemaps] does of the rules in force; none if nothing is known, or
-// the rules were dropped.
+// Sitemaps returns the result of [Rules.Sitemaps] for the rules in force; nil if nothing is known,
+// or the rules were dropped.
 func (e Entry) Sitemaps() []string {
 	if e.rules == nil {
 		return nil
