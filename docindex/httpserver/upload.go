@@ -44,7 +44,7 @@ type uploadAnswer struct {
 	Errors     []string       `json:"errors"`
 }
 
-// brokenUpload is the answer if the body broke off: what came before is stored.
+// brokenUpload is the answer if the body broke off. The lines before that are stored.
 type brokenUpload struct {
 	failure
 	uploadAnswer
@@ -141,7 +141,7 @@ func (u *upload) flush(r *http.Request) error {
 	return nil
 }
 
-// outOfScope counts what is not in scope.
+// outOfScope counts URLs that are not in scope.
 func (u *upload) outOfScope(res *docindex.PutResult) {
 	u.answer.OutOfScope += res.OutOfScope
 	for rule, n := range res.Rules {
@@ -214,8 +214,8 @@ func parseDue(text string) (int64, error) {
 	return max(0, at.Add(time.Second-1).Unix()), nil
 }
 
-// parseLastMod parses the moment at which a site says that a page changed. One before 1970 is as if
-// none had been said.
+// parseLastMod parses the moment at which a site says that a page changed. A moment before 1970
+// counts as none: the result is 0.
 func parseLastMod(text string) (int64, error) {
 	at, ok := w3cdate.Parse(text)
 	if !ok {

@@ -9,7 +9,7 @@ import (
 	"urlserver/internal/scope"
 )
 
-// Settings is what is kept of a crawl.
+// Settings are the settings of a crawl as the store keeps them.
 type Settings struct {
 	Scope  scope.Scope `json:"scope"`
 	Weight float64     `json:"weight"` // of its turns among crawls
@@ -61,8 +61,9 @@ type tally struct {
 	counting chan struct{}                  // a semaphore of one: who has it counts the documents
 }
 
-// newCrawlLocked returns a crawl from its kept settings. What cannot be read, because a later
-// program has written it, refuses everything: so nothing is fetched that should not be.
+// newCrawlLocked returns a crawl from its kept settings. Settings that cannot be read, because a
+// later program has written them, refuse everything, so that nothing is fetched that they may
+// forbid.
 func (s *Store) newCrawlLocked(text string) *crawl {
 	c := &crawl{text: text, tally: &tally{counting: make(chan struct{}, 1)}}
 	if err := json.Unmarshal([]byte(text), &c.Settings); err != nil {

@@ -44,7 +44,7 @@ func (s *Store) rechecks(ctx context.Context) bool {
 	return s.some.Load()
 }
 
-// pass adds what is in scope of all to b, and calls end for the rest.
+// pass adds the candidates of all that are in scope to b, and calls end for the others.
 func (s *Store) pass(ctx context.Context, all, b *docindex.Batch, end func(docindex.Candidate)) {
 	now := s.now()
 	for i := range all.Len() {
@@ -79,7 +79,7 @@ func (s *Store) depth(ctx context.Context, of *crawl, id []byte) uint16 {
 	return doc.Depth
 }
 
-// Serve is [docindex.Frontier.Serve]. It gives out what is in scope, and ends the rest.
+// Serve is [docindex.Frontier.Serve]. It gives out the URLs that are in scope, and ends the others.
 func (s *Store) Serve(ctx context.Context, r docindex.Request, give func(*docindex.Served) error) error {
 	if !s.rechecks(ctx) {
 		return s.Store.Serve(ctx, r, give)

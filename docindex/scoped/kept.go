@@ -26,7 +26,7 @@ const (
 	keepMost = 5 * time.Second  // how long the last time may take
 )
 
-// restore takes up what an earlier process has noted of crawls.
+// restore reads the notes that an earlier process has written about crawls.
 func (s *Store) restore(ctx context.Context) error {
 	texts := map[string]string{}
 	for _, prefix := range []string{refusedNotes, roundNotes} {
@@ -56,7 +56,7 @@ func (s *Store) restore(ctx context.Context) error {
 	return nil
 }
 
-// keep notes what a later process is to know of crawls, as far as it has changed. Only Run calls it.
+// keep writes the notes about crawls for a later process, as far as they have changed. Only Run calls it.
 func (s *Store) keep(ctx context.Context) error {
 	now := s.noteRounds()
 	s.mu.RLock()

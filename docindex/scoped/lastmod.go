@@ -36,8 +36,8 @@ func fetchedBefore(doc *docindex.Document, moment int64) bool {
 	return fetched && !doc.Last.At.IsZero() && doc.Last.At.Unix() < moment
 }
 
-// Outcomes is [docindex.Source.Outcomes]. What it says of changes shows whether the lastmod was true
-// for which a document went out.
+// Outcomes is [docindex.Source.Outcomes]. It learns from the reported changes whether the lastmods
+// were true for which documents went out.
 func (s *Store) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
 	if err := s.complete(ctx, o); err != nil {
 		return err

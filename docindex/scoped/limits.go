@@ -138,7 +138,7 @@ type unplaced struct {
 	rule scope.Rule
 }
 
-// reserve takes places for URLs. After an error what it has taken is settled, too.
+// reserve takes places for URLs. After an error r has the places that it has taken; the caller settles them.
 func (b *batch) reserve(ctx context.Context, p *docindex.Puts, which []int) (r reserved, err error) {
 	var crawls []take // id is not set
 	of := map[string]int{}
@@ -247,8 +247,8 @@ func (s *Store) countPages(ctx context.Context, t *take) (got docindex.PlacesTak
 	return got, err
 }
 
-// settle says what became of places, also when the caller of the put is gone. What another daemon does
-// not hear ends by itself, in a while.
+// settle settles places, also when the caller of the put is gone. Places that it cannot settle end
+// by themselves after a while.
 func (b *batch) settle(ctx context.Context, takes []take) (err error) {
 	if len(takes) == 0 {
 		return nil
@@ -333,8 +333,8 @@ func isHostName(key []byte) bool {
 }
 
 // listDomains adds the documents of a queue to counts by registered domain. A list fails where URLs of
-// the queue are purged meanwhile. It is made anew then; after three times whoever puts is to try
-// again.
+// the queue are purged meanwhile. listDomains then lists the queue again, three times in all. After
+// that it fails, and the caller of the put may try again.
 func (s *Store) listDomains(ctx context.Context, queue docindex.Scope, domains map[string]int64) (err error) {
 	for range 3 {
 		is := map[string]int64{}
@@ -355,7 +355,7 @@ func (s *Store) listDomains(ctx context.Context, queue docindex.Scope, domains m
 	return fmt.Errorf("%w: %w", docindex.ErrUnavailable, err)
 }
 
-// recount has the documents of a crawl be counted anew.
+// recount makes the store count the documents of a crawl anew before it takes places.
 func (s *Store) recount(crawl []byte) {
 	if c := s.find(crawl); c != nil {
 		c.tally.stale.Store(true)

@@ -19,7 +19,7 @@ type places struct {
 
 var _ docindex.PageCounter = (*places)(nil)
 
-// counted is what is known of a crawl.
+// counted has the counts of a crawl.
 type counted struct {
 	known   bool // else only unsettled counts
 	pages   pageCount
@@ -164,7 +164,7 @@ func (p *places) ForgetPages(_ context.Context, crawl string) error {
 	return nil
 }
 
-// forgetLocked makes a crawl be counted anew. Counts that have begun come too late.
+// forgetLocked drops the counts of a crawl. CountPages ignores a count that had begun before.
 func (p *places) forgetLocked(c *counted) {
 	p.epoch++
 	c.known, c.pages, c.domains, c.epoch = false, pageCount{}, nil, p.epoch

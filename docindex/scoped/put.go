@@ -17,8 +17,8 @@ import (
 // without a unique gets one where query parameters do not count for what it is known by. A known URL
 // with a LastMod after its last fetch goes out now, as far as the lastmod of its host is believed.
 //
-// What an index had before is taken whatever the scope says, and looked at before it is handed out; of a
-// crawl that was stopped, only what is completed.
+// The store takes URLs that an index had before (Puts.Kept) whatever the scope says, and checks them
+// before it hands them out. Of a crawl that was stopped it takes only completed ones.
 func (s *Store) Put(ctx context.Context, p *docindex.Puts) (res docindex.PutResult, err error) {
 	if err := s.ready(ctx); err != nil {
 		return res, err
@@ -122,9 +122,9 @@ func (b *batch) crawl(id []byte) *crawl {
 	return b.last
 }
 
-// resolve returns the Puts with what their pages say and what they are known by. It returns the
-// caller's if no URL has a page or a LastMod and each is known by its own text. URLs whose page is
-// not known are refused.
+// resolve returns the Puts with the crawl, owner and depth that their pages give them, and with
+// their uniques. It returns the caller's Puts if no URL has a page or a LastMod and each is known
+// by its own text. It refuses URLs whose page is not known.
 func (b *batch) resolve(ctx context.Context) (*docindex.Puts, error) {
 	if !b.p.HasVia() && !b.p.HasLastMod() && b.s.names == nil {
 		return b.p, nil
@@ -156,9 +156,10 @@ func (b *batch) resolve(ctx context.Context) (*docindex.Puts, error) {
 	return out, nil
 }
 
-// setUnique sets what a URL without a unique is known by, if that is not its own text. URLs in which
-// nothing is dropped get a unique too: so they meet those in which something is. News of a known URL
-// that do not say the owner are of the document with that URL, whoever owns it.
+// setUnique sets the unique of a URL without one, if a rule is for its host. A URL from which no
+// parameter is dropped gets a unique, too, so that it is the same document as one from which a
+// parameter is dropped. An Update that names no owner gets none if a document with its URL is
+// known: it is of that document, whoever owns it.
 func (b *batch) setUnique(ctx context.Context, put *docindex.Put, host []byte) error {
 	if b.s.names == nil || len(put.Unique) > 0 {
 		return nil

@@ -28,9 +28,9 @@ const (
 
 // Run looks at the stored documents of crawls whose scope has changed, until ctx ends: it ends those
 // that are scheduled and not in scope, recalls those that the slots have, and schedules those again
-// that ended because an earlier scope refused them. What the slots, a client or another daemon give
-// back is ended, too, if its crawl is over or the scope has changed meanwhile. Run also notes counts
-// and rounds of crawls for the next process.
+// that ended because an earlier scope refused them. It also ends a document that the slots, a
+// client or another daemon give back, if its crawl is over or the scope has changed meanwhile. And
+// it notes counts and rounds of crawls for the next process.
 func (s *Store) Run(ctx context.Context, log zerolog.Logger) {
 	tick := time.NewTicker(reviewStep)
 	defer tick.Stop()
@@ -58,8 +58,8 @@ func (s *Store) Run(ctx context.Context, log zerolog.Logger) {
 	}
 }
 
-// Review is what Run does once in a while. The error is that of the crawl with the returned ID, the
-// last one that failed; it is looked at again by the next Review.
+// Review does one round of the work of Run. The error is that of the crawl with the returned ID,
+// the last one that failed; the next Review looks at it again.
 func (s *Store) Review(ctx context.Context) (failed string, err error) {
 	s.noteEnds()
 	failed, err = s.noteReturned(ctx)
@@ -261,7 +261,7 @@ type reviewing struct {
 	ended   docindex.Outcomes
 	rules   []scope.Rule // of ended
 	recalls docindex.Outcomes
-	away    []string // DOC_IDs of what was in recalls, the first maxAway and one more
+	away    []string // DOC_IDs of recalled documents, the first maxAway and one more
 	again   docindex.Puts
 	err     error
 }
@@ -313,7 +313,7 @@ func (s *Store) reviewed(ctx context.Context, id string, c *crawl) error {
 	})
 }
 
-// setReviewing begins or ends noting what ends while a review looks at documents.
+// setReviewing begins or ends noting which documents end while a review looks at documents.
 func (s *Store) setReviewing(is bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -322,8 +322,7 @@ func (s *Store) setReviewing(is bool) {
 	}
 }
 
-// lookAt decides what becomes of a stored document. It does what was decided once that is enough for a
-// batch.
+// lookAt decides what becomes of a stored document. Once there are enough decisions for a batch, it flushes them.
 func (r *reviewing) lookAt(ctx context.Context, d *docindex.Document, now int64) error {
 	r.look(d, now)
 	if r.ended.Len()+r.recalls.Len()+r.again.Len() < reviewBatch {
@@ -356,7 +355,7 @@ func (r *reviewing) look(d *docindex.Document, now int64) {
 	}
 }
 
-// flush does what was decided.
+// flush carries out the decisions: it ends, schedules and recalls documents.
 func (r *reviewing) flush(ctx context.Context) error {
 	if r.ended.Len() > 0 {
 		var refusals []refusal

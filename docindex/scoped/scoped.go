@@ -22,10 +22,10 @@ import (
 // within is.
 type Store struct {
 	docindex.Store
-	names   *canonical.Rules     // what URLs are known by; nil: their own text
+	names   *canonical.Rules     // make the texts by which URLs are known; nil: they are known by their own
 	shared  bool                 // by several daemons
 	pages   docindex.PageCounter // counts documents of crawls with a limited number of them
-	sites   *beliefs             // whether what hosts say as lastmod is believed
+	sites   *beliefs             // how far the lastmods of hosts are believed
 	now     func() int64         // seconds since 1970
 	turn    chan struct{}        // a semaphore of one: who has it reads or writes settings
 	looking chan struct{}        // a semaphore of one: who has it reviews a crawl
@@ -44,7 +44,7 @@ type Store struct {
 	returning map[string]returning    // crawls that had documents in transit that are not in scope
 	recalls   []func(*docindex.Outcomes)
 	ends      map[string]struct{}    // DOC_IDs of out_of_scope outcomes during a review; nil: there is none
-	ended     [2]map[string]struct{} // DOC_IDs of what the review ended in its last batches
+	ended     [2]map[string]struct{} // DOC_IDs of the documents that the review ended in its last batches
 }
 
 // sharedStore is a store of several daemons: the settings of crawls may change elsewhere, and
@@ -61,8 +61,8 @@ const (
 	maxRules = 10_000      // rules that are remembered by their scope
 )
 
-// New returns a store over another one, which it uses for everything else. rules say which query
-// parameters do not count for what URLs are known by.
+// New returns a store over another one, which it uses for everything else. rules name the query
+// parameters that do not count when two URLs are compared.
 func New(store docindex.Store, rules ...canonical.Rule) *Store {
 	_, shared := store.(sharedStore)
 	pages, ok := store.(docindex.PageCounter)
@@ -85,7 +85,7 @@ func New(store docindex.Store, rules ...canonical.Rule) *Store {
 // SetClock makes the store read the time, in seconds since 1970, from a simulation's clock.
 func (s *Store) SetClock(now func() int64) { s.now = now }
 
-// OnStop passes on what crawl control says to a store of several daemons.
+// OnStop registers cancel with a store of several daemons, for crawl control. Otherwise it does nothing.
 func (s *Store) OnStop(cancel func(context.Context, *docindex.Outcomes) (ended int, err error)) {
 	if of, ok := s.Store.(sharedStore); ok {
 		of.OnStop(cancel)

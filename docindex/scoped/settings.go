@@ -78,8 +78,8 @@ func (s *Store) SetCrawl(ctx context.Context, id string, to Change) error {
 	return err
 }
 
-// Widen changes the scope of a crawl ID by what a request to crawl says of it. add returns the scope
-// that follows from the present one, or false to leave it as it is.
+// Widen sets the scope of a crawl ID to the result of add, which gets the present scope and whether
+// the crawl has settings. It does nothing if the crawl was stopped, or if the scope stays the same.
 func (s *Store) Widen(ctx context.Context, id string, add func(scope.Scope, bool) (scope.Scope, error)) error {
 	if err := s.ready(ctx); err != nil {
 		return err
@@ -104,8 +104,8 @@ func (s *Store) Widen(ctx context.Context, id string, add func(scope.Scope, bool
 }
 
 // TakeSettings takes the settings that another index kept of a crawl ID, as CrawlSettings returns
-// them. A crawl that has settings keeps its own. What is stored of it is looked at again, as after a
-// change.
+// them. A crawl that has settings keeps its own. Run looks at the stored documents of the crawl
+// again, as after a change.
 func (s *Store) TakeSettings(ctx context.Context, id string, text []byte) error {
 	if err := s.ready(ctx); err != nil || s.find([]byte(id)) != nil {
 		return err
@@ -122,8 +122,8 @@ func (s *Store) TakeSettings(ctx context.Context, id string, text []byte) error 
 	})
 }
 
-// StopCrawlID makes the store drop what is put for a crawl ID from now on. Its documents end as
-// stopped: those that are scheduled soon, the others instead of being sent.
+// StopCrawlID makes the store drop URLs that are put for a crawl ID from now on. Its documents end
+// as stopped: those that are scheduled soon, the others when they would be sent.
 func (s *Store) StopCrawlID(ctx context.Context, id string) error {
 	err := s.change(ctx, id, func(now *Settings) (bool, error) {
 		now.Stopped = true
@@ -135,7 +135,7 @@ func (s *Store) StopCrawlID(ctx context.Context, id string) error {
 	return err
 }
 
-// change changes the settings of a crawl ID. do changes what is there, or says to remove it.
+// change changes the settings of a crawl ID. do changes the present ones, or returns that they are to be removed.
 func (s *Store) change(ctx context.Context, id string, do func(*Settings) (remove bool, err error)) error {
 	if err := s.ready(ctx); err != nil {
 		return err

@@ -65,8 +65,8 @@ type queue struct {
 	notBefore     int64 // by the address where its host was before
 }
 
-// New returns a table. What it learns of later counts as asked now, since nobody knows what was
-// asked before.
+// New returns a table. Each site and address that the table learns of later counts as asked at now,
+// since nobody knows when it was asked before.
 func New(now int64) *Table {
 	return &Table{began: now, sites: map[string]uint32{}, networks: map[string]uint32{},
 		addrs: map[netip.Addr]uint32{}}
@@ -400,7 +400,7 @@ func (t *Table) open(q *queue) {
 	}
 }
 
-// tellUse says of how many queues at an address clients have URLs.
+// tellUse tells AddressUse the number of queues at an address of which clients have URLs.
 func (p *pace) tellUse() {
 	if p.use != nil {
 		p.use.SetOpen(p.open, p.next, p.now().Gap)
@@ -437,7 +437,7 @@ func (t *Table) Left(id uint32, at int64) {
 	}
 }
 
-// Paid is until when the requests to a queue have to wait, by the paces at which they count.
+// Paid has the times until which the requests to a queue have to wait, one for each pace that counts them.
 type Paid struct {
 	at   [4]uint32
 	next [4]int64
@@ -455,8 +455,9 @@ func (t *Table) Paid(id uint32) (of Paid) {
 	return of
 }
 
-// TakeBack makes URLs of a queue not count that have not left. Where nothing has changed since, the
-// requests to it wait as before. A backoff may have begun since without a change of the time.
+// TakeBack undoes the count of URLs of a queue that have not left. It restores the time of each
+// pace that nothing has changed since. It leaves a pace that backs off, since a backoff may have
+// begun without a change of the time.
 func (t *Table) TakeBack(id uint32, before, after *Paid) {
 	now := t.Paid(id)
 	for i, p := range t.counting(id) {

@@ -1,5 +1,5 @@
-// Package crawlstats counts the documents of crawls as they come and go, so that nobody has to look
-// at documents to tell. It knows of a document only its crawl, its registered domain, its priority
+// Package crawlstats counts the documents of crawls as they come and go, so that a report need not
+// look at documents. It knows of a document only its crawl, its registered domain, its priority
 // and its state.
 //
 // Stats are not safe for concurrent use.
@@ -52,7 +52,7 @@ type CrawlStats struct {
 	Dropped       uint64 // put after that
 	Sent          uint64 // hand-outs to clients and reported attempts of spiders, since the start
 	Unreported    int    // ended because of the stop, not acknowledged yet
-	Reported      int    // of these, what ReportPurged last returned
+	Reported      int    // of these, those that ReportPurged last counted
 	Expires       int64  // seconds since 1970; 0: never
 	Stopped       bool
 	Why           docindex.Kind // of the stop

@@ -32,7 +32,7 @@ type Base struct {
 	wakes    []func()
 }
 
-// Body is what a Base calls in its store. All of it is called with the lock held.
+// Body has the methods of a store that its Base calls. The Base holds the lock when it calls them.
 type Body interface {
 	// UsableLocked returns why the store cannot be used, or nil.
 	UsableLocked() error

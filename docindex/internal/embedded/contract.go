@@ -77,7 +77,7 @@ func (c Contract) SetAhead(to docindex.Ahead) {
 	c.b.RefreshLocked()
 }
 
-// AheadOf returns how many URLs the slots have at most as a scheduler is told.
+// AheadOf converts the bounds of SetAhead for a scheduler.
 func AheadOf(to docindex.Ahead) queuesched.Ahead {
 	urls := func(docs int) uint32 { return uint32(max(0, min(docs, math.MaxUint32))) }
 	return queuesched.Ahead{Queue: urls(to.Queue), Domain: urls(to.Domain), Waiting: urls(to.Waiting)}

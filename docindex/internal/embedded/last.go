@@ -23,7 +23,7 @@ const (
 
 const _ = uint(1<<(16-statusBits) - 1 - docindex.Kinds)
 
-// LastOf returns what is kept of an outcome that comes at now, in ms.
+// LastOf returns the Last of an outcome that arrives at now, in ms.
 func LastOf(o *docindex.Outcome, now int64) Last {
 	l := LastOfKind(o.Kind, now)
 	if !o.At.IsZero() {
@@ -35,7 +35,7 @@ func LastOf(o *docindex.Outcome, now int64) Last {
 	return l
 }
 
-// LastOfKind returns what is kept of a document that ended as kind at now, in ms, without a status.
+// LastOfKind returns the Last of a document that ended as kind at now, in ms, without a status.
 func LastOfKind(kind docindex.Kind, now int64) Last {
 	if int(kind) >= docindex.Kinds {
 		return Reported(now)
@@ -45,8 +45,8 @@ func LastOfKind(kind docindex.Kind, now int64) Last {
 	return l
 }
 
-// LastBefore returns what is kept of a document that ended as kind, of which nothing else was kept.
-// Any other value than a kind's returns the zero value.
+// LastBefore returns the Last of a document of which only the kind of its end was kept. Any other
+// value than a kind's returns the zero value.
 func LastBefore(kind uint8) Last {
 	if int(kind) >= docindex.Kinds {
 		return Last{}
@@ -54,10 +54,10 @@ func LastBefore(kind uint8) Last {
 	return Last{What: uint16(kind+1) << statusBits}
 }
 
-// Reported returns what is kept of a document that a URL Frontier client reported at now, in ms.
+// Reported returns the Last of a document that a URL Frontier client reported at now, in ms.
 func Reported(now int64) Last { return Last{At: seconds(now / 1000)} }
 
-// Outcome returns what was kept.
+// Outcome returns l in the form of docindex.
 func (l Last) Outcome() (o docindex.LastOutcome) {
 	if l.At > 0 {
 		o.At = time.Unix(int64(l.At), 0).UTC()

@@ -251,7 +251,7 @@ func (b *Base) dropLate(v *Serving) {
 		late[charge] = b.Sched.IsLate(&v.Cursor, charge)
 	}
 	now, i := b.Now(), -1
-	// Before their leases end: that tells the use of the address when others may ask there.
+	// This comes before the leases end: with their end, AddressUse hears when others may ask the address.
 	for charge := len(late) - 1; charge >= 0; charge-- {
 		if late[charge] {
 			b.Sched.TakeBack(&v.Cursor, charge, now)

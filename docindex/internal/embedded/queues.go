@@ -48,10 +48,10 @@ func VisitQueues(
 	return nil
 }
 
-// WaitBudget bounds how long a Serve waits that finds nothing only because other calls hold what it
-// could have. Clients call again as soon as they have reported what they got, and their reports are
-// stored a moment later: after an empty answer they would wait much longer. The zero value is
-// ready.
+// WaitBudget bounds how long a Serve waits that finds nothing only because other calls have the
+// URLs or queues that it could get. Clients call again as soon as they have reported their URLs,
+// and their reports are stored a moment later: after an empty answer they would wait much longer.
+// The zero value is ready.
 type WaitBudget struct{ end <-chan time.Time }
 
 const waitBudget = 50 * time.Millisecond

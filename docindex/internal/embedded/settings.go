@@ -67,7 +67,7 @@ func presetSettings(d *queuesched.Scheduler, now int64) (list []docindex.Setting
 	return SortSettings(list)
 }
 
-// SortSettings returns settings in the order in which stores list them. It drops what comes twice.
+// SortSettings returns settings in the order in which stores list them. It drops duplicates.
 func SortSettings(list []docindex.Setting) []docindex.Setting {
 	compare := func(a, b *docindex.Setting) int {
 		return cmp.Or(slices.Compare(a.Crawl, b.Crawl), slices.Compare(a.Key, b.Key), cmp.Compare(a.Kind, b.Kind))

@@ -72,8 +72,8 @@ func (d *Scheduler) MayLeave(id uint32) bool {
 	return no == 0 || d.addresses.table.MayLeave(no)
 }
 
-// addressNotBefore returns when a queue may be served to clients that might be at a time, as far as
-// its address goes. Never says that some event has to come first.
+// addressNotBefore returns when a queue may be served to clients, by its address and by at, the
+// time that all other rules give. Never says that some event has to come first.
 func (d *Scheduler) addressNotBefore(id uint32, at, now int64) int64 {
 	q, known := d.queues.At(id), d.addresses.at(id)
 	switch {

@@ -1,8 +1,8 @@
 package queuesched
 
-// Ahead is how many URLs the slots of this daemon have at most before it is their turn; 0: any
-// number. What the slots have keeps its order, so the fewer they have, the sooner it is the turn of
-// URLs that come later.
+// Ahead bounds the URLs that the slots of this daemon have of queues and domains that take turns;
+// 0: any number. URLs in the slots keep their order. So the fewer the slots have, the sooner URLs
+// that come later get their turn.
 type Ahead struct {
 	Queue   uint32 // of a queue whose URLs take turns, at all slots
 	Domain  uint32 // of a domain
@@ -70,8 +70,8 @@ func (d *Scheduler) noteRoom(q *queue) {
 	}
 }
 
-// TakeRoom reports whether the slots should ask again, since they have room for what they had
-// enough of, or it is their turn at a host.
+// TakeRoom reports whether the slots should ask again, since they have room for URLs of a queue or
+// domain of which they had enough, or it is their turn at a host.
 func (d *Scheduler) TakeRoom() bool {
 	room := d.room
 	d.room = false

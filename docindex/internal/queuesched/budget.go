@@ -11,13 +11,13 @@ import (
 // Package rounds says when a domain overruns its budget, and how long it waits then. Within its budget a
 // domain takes turns as if there were no budgets: each of its queues has a turn.
 //
-// A dear page, of a shape that brings nothing but itself, counts as several, of the budget and of the
-// crawl: so it is compared with what others bring.
+// A dear page, whose shape brings only URLs of the same shape, counts as several pages, both of the
+// domain and of the crawl. So the count of the crawl less that of a domain is that of the others.
 //
-// Nobody waits for nothing: if all that a crawl may serve is of domains that wait, the one whose next
-// round is nearest goes on out of turn, page by page. That brings its round no nearer. An answer to the
-// slots has no such page beside others, which may be enough for the slots. After a dear page
-// out of turn its queue rests, so that it has a page where it could have several.
+// A crawl never stands still because of budgets: if all queues that it may serve are of domains that
+// wait, the domain whose next round is nearest goes on out of turn, page by page. That brings its round
+// no nearer. An answer to the slots has no such page beside others, since these may be enough for the
+// slots. After a dear page out of turn its queue rests, so that it gets one page in the time of several.
 
 // overrun is a domain that has overrun its budget, or of which the slots have enough. Its queues are
 // in rings of their own, so that it costs O(log n) to let all of them wait, or go.
@@ -82,8 +82,8 @@ func (d *Scheduler) charge(q *queue, consumer Consumer, pages uint32, now int64)
 	d.orderDomain(q.domain)
 }
 
-// rest has a queue rest after a dear page that went out of turn, unless the last pages of the crawl all
-// did: then nobody else has anything, for whatever reason.
+// rest makes a queue rest after a dear page that went out of turn, unless the last pages of the
+// crawl all went out of turn: then no other domain has a page to hand out.
 func (d *Scheduler) rest(q *queue, pages uint32, now int64) {
 	c := &d.crawls[q.crawl]
 	if all := c.domainsWithWork(); pages == 1 || uint64(c.outOfTurn) > all || all == 1 {
@@ -304,7 +304,7 @@ func (c *crawl) firstOverrun(consumer Consumer, due bool) (id uint32, in *timehe
 	return c.overruns.list[no].rings[consumer], in
 }
 
-// Overrun is how a domain stands that has overrun its budget, as an earlier Scheduler said it.
+// Overrun is the state of a domain that has overrun its budget, as EachOverrun of an earlier Scheduler gave it.
 type Overrun struct {
 	Crawl, Domain string
 	Round         uint32
@@ -329,7 +329,7 @@ func (d *Scheduler) EachOverrun(visit func(Overrun)) {
 	}
 }
 
-// RestoreOverrun makes a domain stand as it did, if its crawl has a queue and the domain has not
+// RestoreOverrun restores the state of a domain, if its crawl has a queue and the domain has not
 // overrun its budget since.
 func (d *Scheduler) RestoreOverrun(as Overrun, now int64) {
 	no, ok := d.crawlNo[as.Crawl]
@@ -351,7 +351,7 @@ func (d *Scheduler) RestoreOverrun(as Overrun, now int64) {
 	one.Begin(c.pages)
 }
 
-// Budget is how a domain of a crawl stands.
+// Budget is the state of a domain of a crawl and its budget.
 type Budget struct {
 	Domain string
 	Pages  uint64 // that were handed out
@@ -361,7 +361,7 @@ type Budget struct {
 	Next   int64  // ms; when that will be, at the pace since it overran; Never: not known
 }
 
-// BudgetOf returns how the domain of a queue stands. It costs O(1).
+// BudgetOf returns the Budget of the domain of a queue. It costs O(1).
 func (d *Scheduler) BudgetOf(id uint32, now int64) Budget {
 	q := d.queues.At(id)
 	c, one := &d.crawls[q.crawl], d.domains.at(q.domain)

@@ -2,14 +2,14 @@ package queuesched
 
 import "urlserver/docindex/internal/addresses"
 
-// charge is what it costs a queue that a call was given URLs of it, in one portion of the call.
+// charge has the times of a queue before and after a call was given URLs of it, in one portion of the call.
 type charge struct {
 	queue         uint32
 	left          bool // URLs of it have left in portions before
 	before, after paid
 }
 
-// paid is what decides when clients may be given URLs of a queue again.
+// paid has the times that decide when clients may be given URLs of a queue again.
 type paid struct {
 	served, asked int64 // of the queue and of its host: when they were the last time
 	paces         addresses.Paid
@@ -67,9 +67,9 @@ func (d *Scheduler) IsLate(v *Cursor, charge int) bool {
 	return d.Exists(id) && !d.MayLeave(id)
 }
 
-// TakeBack makes URLs of a queue of the portion not count that have not left and are scheduled again.
-// It ends the serving of the queue. What nobody has changed since is as before; so it is to be called
-// for the last queue of the portion first.
+// TakeBack undoes the charge for URLs of a queue of the portion that have not left and are
+// scheduled again. It ends the serving of the queue. It restores only times that nobody has changed
+// since, so the caller must call it for the last queue of the portion first.
 func (d *Scheduler) TakeBack(v *Cursor, charge int, now int64) {
 	c := &v.charges[charge]
 	q := d.queues.At(c.queue)

@@ -8,23 +8,23 @@ import (
 	"urlserver/internal/container/timeheap"
 )
 
-// Cold has the queues that a store keeps on disk alone. Its methods are called while the scheduler
-// is in use; they may call Load and nothing else.
+// Cold has the queues that a store keeps on disk alone. The scheduler calls its methods, which may
+// call Scheduler.Load and no other method of the scheduler.
 type Cold interface {
 	// FindQueue loads the queue of a crawl with a key and returns its number; 0: there is none.
 	FindQueue(crawl uint32, key []byte) uint32
-	// LoadQueues loads up to n queues of a crawl that may be served until a time, those first that may
-	// be served for the longest time, and returns how many.
+	// LoadQueues loads up to n queues of a crawl that may be served by the time until, those that have
+	// waited longest first, and returns how many it loaded.
 	LoadQueues(crawl uint32, n int, until int64) int
-	// LoadOverran loads up to n queues of a crawl that are needed until a time by OfOverran moments, and
-	// returns how many. Each call goes on where the last one ended.
+	// LoadOverran loads up to n queues of a crawl whose moment by NeededAt is OfOverran and not after
+	// until, and returns how many it loaded. Each call goes on where the last one ended.
 	LoadOverran(crawl uint32, n int, until int64) int
 	// HasRoom reports whether there is memory for more queues.
 	HasRoom() bool
 	// Recheck loads cold queues that wait for something that a setting may have changed, and reports
 	// whether there are more. first: this call is the first one after a change.
 	Recheck(first bool, now int64) (more bool)
-	// FindHost returns what is known of a host that is not in memory.
+	// FindHost returns what the store keeps of a host that is not in memory.
 	FindHost(name []byte) (h KnownHost, ok bool)
 }
 
@@ -76,7 +76,7 @@ type cold struct {
 	moments Moment
 }
 
-// KeepCold sets where the queues are that are not in memory.
+// KeepCold sets the store of the queues that are not in memory.
 func (d *Scheduler) KeepCold(of Cold) { d.cold.of, d.hosts.cold = of, of }
 
 // WakeCrawl sets when the first cold queue of a crawl may be served; NoMoment: none has to be.
@@ -205,7 +205,7 @@ func (d *Scheduler) Evict(id uint32, now int64) {
 // NeededAt returns when a queue may be served next, as far as that is known: a moment in the past
 // orders queues by how long they have waited. NoMoment: nothing of it is scheduled. ok is false for a
 // queue that has to stay in memory: somebody has set something for it or its host, URLs of it or its
-// host are in transit, it has a turn at its address, or what it waits for has no time.
+// host are in transit, it has a turn at its address, or it waits for an event whose time is not known.
 func (d *Scheduler) NeededAt(id uint32, now int64) (at Moment, ok bool) {
 	q := d.queues.At(id)
 	if q.flags&(serving|gone) != 0 || q.count[InTransit] > 0 || q.out != [2]uint32{} || q.delay >= 0 ||
@@ -238,8 +238,8 @@ func (d *Scheduler) overran(q *queue) bool {
 	return no != 0 && c.overruns.list[no].Next > c.pages
 }
 
-// waitsSince returns since or until when a queue waits for its next turn, whoever has that; NoMoment:
-// what it waits for has no time.
+// waitsSince returns the moment since which, or until which, a queue waits for its next turn at
+// either side; NoMoment: it waits for an event whose time is not known.
 func (d *Scheduler) waitsSince(q *queue) Moment {
 	free := int64(Never)
 	for _, consumer := range [...]Consumer{SlotConsumer, FrontierConsumer} {
@@ -292,8 +292,9 @@ func (c *crawl) hasNothing(consumer Consumer) bool {
 
 // LoadReady loads cold queues that may be served by now of the crawls that have nothing else for a
 // consumer, and reports whether it loaded some. all: of all crawls, since the consumer has found
-// nothing. Then nobody waits for domains that overran their budget to be needed again, as in a crawl
-// that has nothing at all: it would have no turn beside others.
+// nothing. Then, and for a crawl that has nothing at all, it also loads queues of domains that
+// overran their budget before they are needed: otherwise such a crawl would have no turn beside
+// others.
 func (d *Scheduler) LoadReady(consumer Consumer, all bool, now int64) bool {
 	if d.cold.of == nil {
 		return false
@@ -365,7 +366,7 @@ func (d *Scheduler) LoadHost(name []byte) {
 	}
 }
 
-// recall gives a host that was just added what is known of it.
+// recall sets the state of a host that was just added to what the store has kept of it.
 func (h *hosts) recall(id uint32, k *KnownHost) {
 	one := h.at(id)
 	one.pausedUntil, one.restoredUntil, one.gap = k.Paused, k.Restored, k.Gap

@@ -137,8 +137,8 @@ func (d *Scheduler) countActive(q *queue, is bool) {
 	}
 }
 
-// domainsWithWork returns how many registered domains have URLs scheduled or in transit: those in
-// memory, and as many of the queues on disk as if these were like the ones in memory.
+// domainsWithWork estimates how many registered domains have URLs scheduled or in transit. It
+// assumes that the active queues on disk have as many domains per queue as those in memory.
 func (c *crawl) domainsWithWork() uint64 {
 	return uint64(c.domains) * c.total.Active / uint64(max(c.active, 1))
 }

@@ -12,7 +12,7 @@ import (
 	"urlserver/internal/container/timeheap"
 )
 
-// host is what the queues on a host share. Only one consumer at a time has URLs of a host.
+// host has the state that the queues on a host share. Only one consumer at a time has URLs of a host.
 type host struct {
 	name          arena.Ref
 	nameLen       uint16
@@ -114,8 +114,8 @@ func (h *hosts) name(id uint32) []byte {
 
 func (h *hosts) hash(name []byte) uint32 { return uint32(maphash.Bytes(h.seed, name) >> 32) }
 
-// find returns the host with a name, or 0. A final dot makes no difference. A host of which something
-// is known is added, for as long as that matters.
+// find returns the host with a name, or 0. A final dot makes no difference. If the store of cold
+// queues keeps state of the host, find adds the host for as long as that state matters.
 func (h *hosts) find(name []byte) uint32 {
 	id := h.lookup(name)
 	if id != 0 || h.cold == nil || len(name) == 0 {

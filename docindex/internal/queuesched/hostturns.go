@@ -13,8 +13,8 @@ import "maps"
 //
 // Nothing is kept for clients who ask for other crawls than those that have URLs of the host.
 //
-// When clients begin to ask, the slots give back what they have not sent: they may have taken far
-// more than a turn while they were alone.
+// When clients begin to ask, the slots give back the URLs that they have not sent: they may have
+// taken far more than a turn while they were alone.
 const (
 	turnWait   = 5_000  // ms that a host is kept for the other side
 	asksFor    = 60_000 // ms after its last request that a side counts as one that asks for URLs
@@ -54,8 +54,8 @@ func (d *Scheduler) asksFor(side Consumer, q *queue, now int64) bool {
 	return side == SlotConsumer || last > 0 && now-last < asksFor
 }
 
-// BeginsToShare notes what clients ask for. It reports whether the slots have to give back what
-// they have not sent, as they were alone up to now.
+// BeginsToShare notes which crawls clients ask for. It reports whether the slots have to give back
+// the URLs that they have not sent, as they were alone up to now.
 func (d *Scheduler) BeginsToShare(w Query, now int64) bool {
 	begins := !d.asks(FrontierConsumer, now)
 	d.sides.asked[FrontierConsumer] = now
@@ -110,9 +110,9 @@ func (r Reason) ofQueue() bool {
 	return r == QueueBlocked || r == QueueDelayed || r == PassedOver || r == NotYetDue
 }
 
-// keep keeps a host for the side whose turn is next, if both ask for URLs: a consumer has none of
-// it any more. A side that may not ask for long, because of a delay of a queue for instance, passes
-// its turn.
+// keep is called when a consumer has no URLs of a host any more. If both sides ask for URLs, it
+// keeps the host for the side whose turn is next. A side that may get none of it for long, because
+// of a delay of a queue for instance, passes its turn.
 func (d *Scheduler) keep(id uint32, h *host, consumer Consumer, now int64) {
 	if !d.asks(consumer.other(), now) {
 		return

@@ -124,7 +124,7 @@ func notDue(l *later, sum *Counts, now int64) uint64 {
 	return min(l.n, sum.URLs[Scheduled])
 }
 
-// dropLater removes from the sum what a crawl without queues had.
+// dropLater removes the URLs of a crawl without queues from the sum.
 func (d *Scheduler) dropLater(c *crawl) {
 	for _, id := range c.later.bySecond {
 		m := c.later.moments.At(id)

@@ -1,6 +1,6 @@
 package queuesched
 
-// Persisted is what a durable store keeps of a queue, beside its name.
+// Persisted is the state of a queue that a durable store keeps, beside its name.
 type Persisted struct {
 	Scheduled, Completed uint32   // URLs; those in transit count as scheduled
 	Served               [2]int64 // last time, by consumer; 0: never
@@ -10,7 +10,7 @@ type Persisted struct {
 	AnyHost              bool     // its URLs may be on different hosts
 }
 
-// Persist returns what is to be kept of a queue.
+// Persist returns the state of a queue for a durable store to keep.
 func (d *Scheduler) Persist(id uint32) Persisted {
 	q := d.queues.At(id)
 	return Persisted{
@@ -19,7 +19,7 @@ func (d *Scheduler) Persist(id uint32) Persisted {
 	}
 }
 
-// fill sets what was kept of a queue, and what the queue's host inherits of it.
+// fill sets the state of a queue that the store has kept, and the times that the queue's host takes over from it.
 func (d *Scheduler) fill(q *queue, k Persisted) {
 	q.served, q.delay, q.blocked, q.limit = k.Served, k.Delay, k.Blocked, k.Limit
 	q.count[Scheduled], q.count[Completed] = k.Scheduled, k.Completed

@@ -20,7 +20,7 @@ import (
 	"urlserver/internal/container/timeheap"
 )
 
-// Consumer is who is given URLs.
+// Consumer is a party that is given URLs.
 type Consumer uint8
 
 const (

@@ -11,7 +11,7 @@ package rounds
 
 const maxStretch = 6
 
-// Domain is what a domain of a crawl has had.
+// Domain counts the pages of a domain of a crawl.
 type Domain struct {
 	Pages uint64 // that were handed out
 	Begun uint64 // pages of the other domains when the round began
@@ -32,7 +32,7 @@ func (d *Domain) End(ofCrawl, budget, withWork uint64, round uint32) (wait uint6
 	return length - others
 }
 
-// Overrun is how a domain stands that has overrun its budget.
+// Overrun is the state of a domain that has overrun its budget.
 type Overrun struct {
 	Round uint32 // times that it overran, less the rounds in which it did not
 	Next  uint64 // pages of the crawl with which its next round begins; 0: it has a round
@@ -54,8 +54,8 @@ func (o *Overrun) Waited(ofCrawl uint64, lastPage int64) int64 {
 	return max(0, lastPage-o.Since)
 }
 
-// IsOver ends the wait if the crawl has had the pages. Rounds in which the domain had nothing to hand
-// out count as such in which it did not overrun.
+// IsOver ends the wait if the crawl has had the pages, and reports whether it did so. Rounds in
+// which the domain had nothing to hand out count as rounds in which it did not overrun.
 func (o *Overrun) IsOver(ofCrawl uint64) bool {
 	if ofCrawl < o.Next {
 		return false

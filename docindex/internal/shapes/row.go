@@ -15,7 +15,7 @@ const (
 	rowSome  = 1 << 7 // beside how dear a branch is
 )
 
-// Append appends a table's row. kept returns what is kept of what the store has of a branch.
+// Append appends a table's row. kept returns the number that the row keeps of the store's data of a branch.
 func (t *Table[T]) Append(dst []byte, kept func(of *T) uint64) []byte {
 	flags := byte(0)
 	if t.own {

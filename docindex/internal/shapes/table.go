@@ -21,7 +21,7 @@ const (
 )
 
 // branch is the documents of a shape. The shapes of one path, which differ in their query keys,
-// have together no more turns than one shape has. T is what a store keeps of it.
+// have together no more turns than one shape has. T is the store's data of the branch.
 type branch[T any] struct {
 	hash  uint64 // of the shape; 0: the branch of the rest
 	path  uint64 // of the shape's path
@@ -51,7 +51,7 @@ type Table[T any] struct {
 // idle is added to the turn of a branch that has nothing.
 const idle = 1 << 62
 
-// Of returns what the store keeps of a branch.
+// Of returns the store's data of a branch.
 func (t *Table[T]) Of(no uint32) *T { return &t.branches[no-1].of }
 
 // Len returns the number of branches.
@@ -117,7 +117,7 @@ func (t *Table[T]) add(s Shape) {
 	t.byHash = slices.Insert(t.byHash, at, uint16(t.Len()))
 }
 
-// cost returns what a document of a branch costs.
+// cost returns the cost of a document of a branch.
 func (t *Table[T]) cost(l *branch[T]) int64 {
 	first := l
 	if int(l.first) <= len(t.branches) {
@@ -126,7 +126,7 @@ func (t *Table[T]) cost(l *branch[T]) int64 {
 	return int64(first.same) << (first.dear + pattern*l.traps)
 }
 
-// change changes what documents of a path cost, which its first branch says.
+// change changes the cost of the documents of a path, which the path's first branch has.
 func (t *Table[T]) change(first uint16, do func(first *branch[T])) {
 	for i := range t.branches {
 		if one := &t.branches[i]; one.first == first {

@@ -108,7 +108,7 @@ func isLink(p *docindex.Put) bool {
 	return len(p.Page) > 0 && p.Due == 0 && p.Priority == 0 && len(p.Key) == 0
 }
 
-// Links tells stores that keep the tables elsewhere what Enter decides by. The zero value is ready.
+// Links gives stores that keep the tables elsewhere the values by which Enter decides. The zero value is ready.
 type Links struct{ page page }
 
 // Text returns, in bytes: hash 8, path 8, kind 4 and patterns of traps 1 of the shape of a new
@@ -163,9 +163,9 @@ func (s *Tables[T]) Make(queue uint32) *Table[T] {
 	return t
 }
 
-// Rank compares what a document outside the branches says with those in branches, which are due at
-// any time and have no priority: negative, it goes before them; positive, after them; 0: the older
-// one goes first.
+// Rank compares a document outside the branches, by its due time and priority, with those in
+// branches, which are due at any time and have no priority: negative, it goes before them;
+// positive, after them; 0: the older one goes first.
 func Rank(due int64, priority int32) int {
 	switch {
 	case due < 0 || due == 0 && priority > 0:
