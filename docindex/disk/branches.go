@@ -13,7 +13,7 @@ import (
 // branch: documents up to it were handed out. If one comes back, the cursor goes back before it. The
 // row of an evicted queue has its branches, each with the sequence number of its cursor.
 
-// seqOf returns what a queue's row keeps of a branch's cursor; 0: nothing was handed out.
+// seqOf returns the sequence number of a branch's cursor for the queue's row; 0: no document was handed out.
 func seqOf(cursor *place) uint64 {
 	if *cursor == (place{}) {
 		return 0

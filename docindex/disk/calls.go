@@ -99,7 +99,7 @@ func (s *Store) portionLocked(v *serving, now int64) (more bool) {
 	return true
 }
 
-// fillLocked hands out what the queue may hand out. full: the portion ended before that.
+// fillLocked hands out the URLs that the queue may hand out. full: the portion has no room for more of them.
 func (s *Store) fillLocked(v *serving, now int64) (full bool) {
 	w, queue := &v.iter, v.Cursor.Queue
 	for left := s.base.Sched.Left(&v.Cursor); left > 0; left-- {
@@ -122,7 +122,7 @@ func (s *Store) fillLocked(v *serving, now int64) (full bool) {
 	return false
 }
 
-// Answered is [docindex.Frontier.Answered]. What puts off a host is on disk when it returns.
+// Answered is [docindex.Frontier.Answered]. Answers that put off a host are on disk when it returns.
 func (s *Store) Answered(ctx context.Context, all []docindex.HostAnswer) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -14,11 +14,11 @@ import (
 // URLs in transit, with settings, or on a host with settings. The counts of crawls stay in memory.
 //
 // Each queue with scheduled documents has a wake row, which orders the queues of a crawl by when
-// they may be served; a new one has a freshRow in its place. When a consumer finds nothing of a crawl
-// in memory, or only what has waited for less long, queues are loaded in that order. A queue keeps
-// these rows while it is in memory. The moment in the row is not later than its first document is due,
-// so the rows find all queues after a crash, too: what the journal has of a queue beyond its row is
-// loaded by Open.
+// they may be served; a new one has a freshRow in its place. When a consumer finds no queue of a crawl
+// in memory, or only queues that have waited for less long, the store loads queues in that order. A
+// queue keeps these rows while it is in memory. The moment in the row is not later than its first
+// document is due, so the rows find all queues after a crash, too: Open loads the changes of a queue
+// that only the journal has.
 
 // coldQueues is what a store knows of the queues that are not in memory. It is a [queuesched.Cold].
 type coldQueues struct {

@@ -1,6 +1,6 @@
-// Package disk is the docindex.Store that keeps everything in a folder, in a Pebble database. What
-// it acknowledged is there after a crash: URLs, outcomes, leases of the URL Frontier's clients, and
-// settings.
+// Package disk is the docindex.Store that keeps everything in a folder, in a Pebble database. After a
+// crash it still has all that it acknowledged: URLs, outcomes, leases of the URL Frontier's clients,
+// and settings.
 //
 // In memory are the documents in transit and, within a budget, the queues that may be served soon,
 // each with its counts and the place up to which its documents were handed out, and the numbers of other
@@ -20,7 +20,7 @@ import (
 	"urlserver/docindex/internal/embedded"
 )
 
-// Sync says when what was acknowledged is on disk.
+// Sync says when acknowledged writes are on disk.
 type Sync uint8
 
 const (
@@ -31,10 +31,10 @@ const (
 
 const syncInterval = time.Second
 
-// DefaultMemory is the memory for queues and names if nothing is said of it, in bytes.
+// DefaultMemory is the memory for queues and names if Config.Memory is 0, in bytes.
 const DefaultMemory = 512 << 20
 
-// Config is what a Store is opened with.
+// Config configures a Store.
 type Config struct {
 	Path string // the folder; Open makes it if there is none
 	Sync Sync
@@ -42,8 +42,8 @@ type Config struct {
 	// garbage collector takes for them. 0 is DefaultMemory.
 	Memory int64
 	Log    zerolog.Logger
-	// Fatal ends the process. The store calls it when it may have lost what it wrote; only opening
-	// it again helps then. If Fatal is nil, the store panics.
+	// Fatal ends the process. The store calls it when it may have lost writes; only opening it again
+	// helps then. If Fatal is nil, the store panics.
 	Fatal func(error)
 }
 

@@ -30,8 +30,8 @@ func (e *evictor) used() int64 {
 // writes nothing else evicts some.
 func (e *evictor) isOverfull() bool { return e.used() > e.budget+e.budget/16 }
 
-// fitNames lets names take what queues and numbers leave free. Queues take nothing of what is for numbers, as
-// the memory of evicted queues is kept for others.
+// fitNames lets names take the memory that queues and numbers leave free. Queues do not take the
+// memory for numbers, as the memory of evicted queues is kept for other queues.
 func (e *evictor) fitNames() { e.names.allow(e.shared() - e.used()) }
 
 // shared returns the bytes that queues and names in memory may take.

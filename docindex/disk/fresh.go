@@ -42,8 +42,8 @@ type coldPlace struct {
 
 // waiting goes over the cold queues of a crawl that have something scheduled, in the order in which
 // they may be served. It begins at the crawl's place, and moves the place to each row that it reads,
-// or behind all numbers where there is no further row. So the next search does not pass again what was
-// deleted before that row: after Open that may be rows of millions of queues.
+// or behind all numbers where there is no further row. So the next search does not pass again the
+// deleted rows before that row: after Open they may be those of millions of queues.
 type waiting struct {
 	place        *coldPlace
 	wakes, fresh *pebble.Iterator

@@ -6,9 +6,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// manifestFile is a file for Pebble's manifest, which has room on the disk for what comes next: Pebble ends the
-// process if it cannot write that, as where another program has filled the disk. The spare has room for the
-// manifest that Pebble begins when one has 128 MiB.
+// manifestFile is a file for Pebble's manifest. It has room reserved on the disk for the next
+// writes: Pebble ends the process if one fails, for instance because another program has filled the
+// disk. The spare has room for the manifest that Pebble begins when one has 128 MiB.
 type manifestFile struct {
 	vfs.File
 	space             *space
@@ -30,8 +30,8 @@ func (m *manifestFile) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-// reserve reserves room for some bytes and for what comes next, and for the next manifest if it has none. Where
-// that fails, the next write tries again.
+// reserve reserves room for some bytes and for the writes after them, and for the next manifest if
+// it has none. If that fails, the next write tries again.
 func (m *manifestFile) reserve(n int64) {
 	end := m.written + n + manifestRoom
 	if m.Preallocate(m.written, end-m.written) == nil {

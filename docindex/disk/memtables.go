@@ -6,15 +6,15 @@ import "encoding/binary"
 // in the tables on disk alone: those have filters of their own, while each memtable costs a search.
 //
 // It holds names by generation. A generation is what one flush writes into tables. The store asks
-// for a flush a little before Pebble would begin one, so it knows what the flush brings and when it
-// is done. The zero value is not ready: use newMemtableFilter.
+// for a flush a little before Pebble would begin one, so it knows which rows the flush writes and when
+// it is done. The zero value is not ready: use newMemtableFilter.
 type memtableFilter struct {
 	most int // bytes that a generation takes of a memtable
 	size int // bytes of the last generation, about
 	list []generation
 }
 
-// generation is what was written between two flushes.
+// generation has the names whose rows were written between two flushes.
 type generation struct {
 	names   filter          // nil: it may have any
 	flushed <-chan struct{} // is closed when it is in tables; nil: it is the last one, which grows

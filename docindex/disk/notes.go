@@ -12,7 +12,7 @@ import (
 
 // notes says which generations of notes are on disk. A note is written to the newest one. When that
 // is full, the next one begins and the oldest one is deleted as a whole, so no call has to look for
-// what is old. A note whose row is in several generations has the text of the newest.
+// old notes. A note whose row is in several generations has the text of the newest.
 type notes struct {
 	db             *database
 	oldest, newest uint32

@@ -204,8 +204,8 @@ func (l *loading) closeCrawls() error {
 	return nil
 }
 
-// purgeInSlots ends what the slots had of purged partitions when the process ended. If the disk has
-// no room for that, the next purge does it.
+// purgeInSlots ends the documents of purged partitions that the slots had when the process ended.
+// If the disk has no room for that, the next purge does it.
 func (s *Store) purgeInSlots(now int64) error {
 	if s.db.space.check() != nil {
 		return nil

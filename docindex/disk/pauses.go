@@ -29,9 +29,9 @@ func (c *coldQueues) FindHost(name []byte) (h queuesched.KnownHost, ok bool) {
 // keepGap is how long a host's gap is kept after the host's pause has ended, ms.
 const keepGap = int64(24 * time.Hour / time.Millisecond)
 
-// readPause reads what the slots and clients have learned of a host. If the slots were in use shortly
-// before a restart, they may have requested the host since its pause ended, so its gap counts from
-// the restart. What was learned before a restart binds the slots, too.
+// readPause reads the pause, gap and backoff of a host that the slots and clients have learned. If
+// the slots were in use shortly before a restart, they may have requested the host since its pause
+// ended, so its gap counts from the restart. A pause from before a restart binds the slots, too.
 func (c *coldQueues) readPause(row []byte) (h queuesched.KnownHost, ok bool, err error) {
 	r := reader{b: row}
 	until, commit := r.int(), int64(0)

@@ -170,7 +170,7 @@ func openDB(path string, o *pebble.Options) (*pebble.DB, error) {
 		path, err)
 }
 
-// causeOfMachine returns err with what the operator can do, if it is not about what is in the files.
+// causeOfMachine adds to err what the operator can do, if the machine and not the content of the files is the cause.
 func causeOfMachine(path string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission):

@@ -8,8 +8,8 @@ import (
 	"urlserver/docindex/internal/queuesched"
 )
 
-// recall recalls what the slots have of a queue, of the queues of a host, or of all queues if there
-// is no key.
+// recall recalls the documents that the slots have of a queue, of the queues of a host, or of all
+// queues if there is no key.
 func (s *Store) recall(set docindex.Setting) {
 	s.base.Mu.Lock()
 	of := map[uint32]bool{}
@@ -32,8 +32,8 @@ func (s *Store) recall(set docindex.Setting) {
 	}
 }
 
-// recallSome recalls what the slots have of queues, from a number of a transit on. It returns the
-// number to continue with, or 0.
+// recallSome recalls the documents that the slots have of queues, from a number of a transit on. It
+// returns the number to continue with, or 0.
 func (s *Store) recallSome(from uint32, of func(queue uint32) bool) (next uint32) {
 	var o docindex.Outcomes
 	s.base.Mu.Lock()

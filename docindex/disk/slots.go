@@ -13,8 +13,8 @@ import (
 	"urlserver/docindex/internal/queuesched"
 )
 
-// Candidates is [docindex.Source.Candidates]. What it hands out stays in transit until its outcome,
-// or a restart.
+// Candidates is [docindex.Source.Candidates]. Documents that it hands out stay in transit until
+// their outcomes, or a restart.
 func (s *Store) Candidates(ctx context.Context, max int, reject []string, b *docindex.Batch) error {
 	return s.handOut(ctx, max, reject, 0, b)
 }

@@ -87,8 +87,8 @@ func (s *space) moved(why error) error {
 		"%w; put the folder back, or start again", s.path, why)
 }
 
-// check returns an error if there is no room for writes, or if the folder is no longer where it was: what is
-// written then would not be found by the next Open. The caller holds the store's lock.
+// check returns an error if there is no room for writes, or if the folder is no longer where it
+// was: the next Open would not find the writes. The caller holds the store's lock.
 func (s *space) check() error {
 	if time.Since(s.asked) < askAfter && s.written < s.table/2 && !s.asked.IsZero() {
 		return s.full

@@ -15,7 +15,7 @@ const pieceLen = 64 << 10 // bytes
 
 var pieces = sync.Pool{New: func() any { return new([pieceLen]byte) }}
 
-// tableWriter is a file for a new table. What was written is in the file after each sync, and after Close.
+// tableWriter is a file for a new table. After each sync, and after Close, the file has all that was written.
 // It is used by one goroutine at a time.
 type tableWriter struct {
 	vfs.File

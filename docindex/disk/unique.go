@@ -8,8 +8,8 @@ import (
 	"urlserver/docindex/internal/embedded"
 )
 
-// uniqueKey returns what stands in place of a DOC_ID in the row that finds a document of a crawl by
-// its identity, which has a unique. It begins with a byte that no DOC_ID has.
+// uniqueKey returns the key of the row that finds a document of a crawl by its identity, which has
+// a unique. The key is in place of a DOC_ID, and begins with a byte that no DOC_ID has.
 func (s *docNamer) uniqueKey(crawl, identity []byte) []byte {
 	sum := sha256.New()
 	sum.Write(s.key[:])
@@ -42,8 +42,8 @@ func (x *documents) findUnique(a *prefetched, p *docindex.Put, host []byte) (*do
 	return nil, err
 }
 
-// lastingOf returns what a completed document keeps of its body, apart from the owner where it has
-// no unique: its row or its crawl names that.
+// lastingOf returns the part of its body that a completed document keeps. It leaves out the owner
+// of a document without a unique: its row or its crawl names the owner.
 func lastingOf(k docindex.Packed) docindex.Packed {
 	if k.IsPlain() {
 		return nil
@@ -59,8 +59,8 @@ func lastingOf(k docindex.Packed) docindex.Packed {
 // nothing is the lasting of documents that keep nothing.
 var nothing docindex.Packed
 
-// keep returns what a doc has as lasting. A doc is small, as a map copies it: with more than 128
-// bytes each would be allocated.
+// keep returns k as the member lasting of a doc. A doc is small, as a map copies it: with more than
+// 128 bytes each would be allocated.
 func keep(k docindex.Packed) *docindex.Packed {
 	if len(k) == 0 {
 		return &nothing
@@ -99,7 +99,7 @@ func (x *documents) withPayload(n *name, d *doc, lasting docindex.Packed) (docin
 	return docindex.Pack(&p), err
 }
 
-// setText sets what a transit keeps of a document's body.
+// setText sets the part of a document's body that a transit keeps.
 func (t *transit) setText(body *plan) {
 	t.idLen, t.packed = uint8(len(body.id)), !body.packed.IsPlain()
 	if lasting := lastingOf(body.packed); len(lasting) > 0 {
@@ -109,8 +109,8 @@ func (t *transit) setText(body *plan) {
 	}
 }
 
-// settleUpdate decides whether a Put of a known document updates it, and makes an update keep what
-// the document keeps.
+// settleUpdate decides whether a Put of a known document updates it, and sets in an update the
+// parts that the document keeps.
 func (x *documents) settleUpdate(n *name, d *doc, p *docindex.Put, now int64) error {
 	state, _ := x.state(n, d)
 	if p.Sooner && !p.Update {

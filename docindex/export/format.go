@@ -58,7 +58,7 @@ func appendDocument(dst []byte, d *docindex.Document) []byte {
 	return append(dst, "}\n"...)
 }
 
-// withOwn adds to metadata what a document has and its metadata does not say.
+// withOwn adds the parts of a document to metadata that are not in its own metadata.
 func withOwn(m map[string][]string, d *docindex.Document) map[string][]string {
 	own := map[string]string{}
 	if d.State != docindex.Completed && docindex.PriorityOf(m) != d.Priority {

@@ -29,8 +29,8 @@ type Result struct {
 }
 
 // Read stores the URLs and settings of a dump. It counts and names invalid lines, and stores the
-// others. An error is of the body or of the store; what came before it is stored, as the Result
-// says.
+// others. An error is of the body or of the store. The lines before it are stored, and the Result
+// counts them.
 func Read(ctx context.Context, store Target, body io.Reader) (Result, error) {
 	r := reader{store: store, res: Result{Errors: []string{}}}
 	r.puts.Kept = true

@@ -11,8 +11,8 @@ import (
 	"urlserver/docindex"
 )
 
-// Write writes the content of a store: settings, URLs by crawl and queue, and the end. What changes
-// meanwhile is written as it was before or after the change.
+// Write writes the content of a store: settings, URLs by crawl and queue, and the end. A URL or
+// setting that changes meanwhile is written as it was before or after the change.
 func Write(ctx context.Context, store Source, to io.Writer) error {
 	w := writer{out: bufio.NewWriterSize(to, 64<<10)}
 	err := store.Settings(ctx, func(s *docindex.Setting) bool {

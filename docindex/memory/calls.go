@@ -64,7 +64,7 @@ func (m *Store) fillSomeLocked(v *embedded.Serving) (more bool) {
 	return false
 }
 
-// fillLocked hands out what the queue may hand out; full: the portion ended before that.
+// fillLocked hands out the URLs that the queue may hand out; full: the portion has no room for more of them.
 func (m *Store) fillLocked(v *embedded.Serving, now int64) (full bool) {
 	queue := v.Cursor.Queue
 	for left := m.base.Sched.Left(&v.Cursor); left > 0; left-- {

@@ -60,7 +60,7 @@ func (s *documentTable) size(r *record) int {
 	return n
 }
 
-// setPacked replaces what is packed of a record. packed may alias the record.
+// setPacked replaces the Packed of a record. packed may alias the record.
 func (s *documentTable) setPacked(r *record, packed docindex.Packed) {
 	x := s.extra(r)
 	if string(x.packed) == string(packed) {

@@ -233,8 +233,8 @@ func (m *Store) findLocked(queue uint32, p *docindex.Put) uint32 {
 	return 0
 }
 
-// settleUpdateLocked decides whether a Put of a known document updates it, and makes an update keep
-// what the document keeps.
+// settleUpdateLocked decides whether a Put of a known document updates it, and sets in an update
+// the parts that the document keeps.
 func (m *Store) settleUpdateLocked(id uint32, p *docindex.Put, now int64) {
 	r := m.docs.records.At(id)
 	packed := m.docs.extra(r).packed

@@ -7,8 +7,8 @@ import (
 	"urlserver/docindex/internal/embedded"
 )
 
-// recall recalls what the slots have of a queue, of the queues of a host, or of all queues if there
-// is no key.
+// recall recalls the documents that the slots have of a queue, of the queues of a host, or of all
+// queues if there is no key.
 func (m *Store) recall(ctx context.Context, s docindex.Setting) error {
 	if s.Host {
 		for _, id := range m.queuesOf(s.Key) {

@@ -10,7 +10,7 @@ import (
 	"urlserver/docindex"
 )
 
-// Candidates is [docindex.Source.Candidates]. What it hands out stays in transit until its outcome.
+// Candidates is [docindex.Source.Candidates]. Documents that it hands out stay in transit until their outcomes.
 func (m *Store) Candidates(ctx context.Context, max int, reject []string, b *docindex.Batch) error {
 	return m.handOut(ctx, max, reject, 0, b)
 }
@@ -102,8 +102,8 @@ func (m *Store) Pause(ctx context.Context, o *docindex.Outcomes) error {
 	})
 }
 
-// pauseLocked notes what an outcome says of its document's host. Times are in ms here: a shorter
-// pause is over.
+// pauseLocked notes the pause and the gap that an outcome has for its document's host. Times are in
+// ms here: a shorter pause is over.
 func (m *Store) pauseLocked(out *docindex.Outcome, r *record, now int64) {
 	if pause, gap := out.Pause.Milliseconds(), out.Gap.Milliseconds(); pause > 0 || gap > 0 {
 		m.base.Sched.PauseHostOf(r.queue, m.hostLocked(r), now+pause, gap, now)

@@ -323,8 +323,8 @@ func (p *clientPace) nameLocked(q askedQueue) string {
 	return ""
 }
 
-// askLater has the next heartbeat ask about a queue again: when nobody reports a URL of it any more, it
-// is closed when clients have no forgotten URL on its host.
+// askLater makes the next heartbeat ask about a queue again. If no client reports a URL of the
+// queue any more, it is closed once clients have no forgotten URL on its host.
 func (p *clientPace) askLater(q askedQueue) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -407,7 +407,7 @@ func (s *Store) takeAddresses(ctx context.Context, v *serving, queues []entry) (
 	return slices.Clip(keep), err
 }
 
-// leaseMS returns the lease of what the call hands out, in ms.
+// leaseMS returns the lease of the URLs that the call hands out, in ms.
 func (v *serving) leaseMS() int64 { return int64((v.r.Lease-1)/time.Millisecond) + 1 }
 
 // untake ends the taking of queues that a call took and did not come to.

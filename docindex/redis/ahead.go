@@ -2,14 +2,15 @@ package redis
 
 import "urlserver/docindex"
 
-// held is a document that this daemon's slots have, by what its crawl and its domain have had.
+// held has the page counts of the crawl and the domain of a document that this daemon's slots have.
 type held struct {
 	c *crawlShare
 	d *domainShare
 }
 
-// SetAhead is [docindex.Hooks.SetAhead]. What daemons have of a queue whose links take turns counts
-// together. Of a domain each daemon counts what its own slots have, if there is a budget.
+// SetAhead is [docindex.Hooks.SetAhead]. Of a queue whose links take turns, the documents at the
+// slots of all daemons count together. Of a domain each daemon counts the documents at its own
+// slots, if there is a budget.
 func (s *Store) SetAhead(to docindex.Ahead) {
 	s.budgets.mu.Lock()
 	defer s.budgets.mu.Unlock()
@@ -28,7 +29,7 @@ func (b *budgets) roomAheadLocked(c *crawlShare, d *domainShare) int {
 	return most - d.atSlots
 }
 
-// most returns what SetAhead said.
+// most returns the bounds that SetAhead has set.
 func (b *budgets) most() docindex.Ahead {
 	b.mu.Lock()
 	defer b.mu.Unlock()

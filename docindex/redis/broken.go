@@ -72,7 +72,7 @@ func (s *Store) unbroken(ctx context.Context, ops []op) ([]answer, error) {
 	return answers, joined(errs)
 }
 
-// mend puts back what can be derived of a key that was of a wrong type and is no more.
+// mend restores a key that was of a wrong type and has been deleted, as far as other keys have its content.
 func (s *Store) mend(ctx context.Context, shard int, key string) error {
 	kind, name, _ := strings.Cut(strings.TrimPrefix(key, s.bases[shard]+":"), ":")
 	var err error

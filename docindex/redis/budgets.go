@@ -14,8 +14,8 @@ import (
 )
 
 // budgets counts the pages that this daemon hands out, by crawl and registered domain, and says
-// which domains wait for their next round. Each daemon on one Redis counts its own: who has half
-// of what all hand out keeps half of each domain's share. Package rounds has the rules.
+// which domains wait for their next round. Each daemon on one Redis counts its own: a daemon that
+// hands out half of all pages keeps half of each domain's share. Package rounds has the rules.
 //
 // Queues of a domain that waits are in rings of the domain's own in Redis, for all daemons, so
 // that a daemon finds other queues without looking at them. A daemon for which the domain does
@@ -26,13 +26,13 @@ type budgets struct {
 	crawls map[string]*crawlShare
 
 	ahead   docindex.Ahead
-	atSlots map[string]held // by DOC_ID; what this daemon's slots have
+	atSlots map[string]held // by DOC_ID; documents that this daemon's slots have
 
 	domains int // known, of all crawls
 	sweepAt int // domains known when those that need not be known are forgotten
 }
 
-// crawlShare is what a crawl has handed out.
+// crawlShare counts the pages that this daemon has handed out of a crawl.
 type crawlShare struct {
 	pages     uint64 // a dear one counts as several
 	pageAt    int64  // ms; when the last one was handed out
@@ -55,7 +55,7 @@ const sweepDomains = 1 << 16
 // domainOfKey returns the registered domain of a queue with a key.
 func domainOfKey(key string) string { return cmp.Or(weburl.Domain(key), key) } // "." has none
 
-// ofLocked returns what a crawl and a domain of it have had. Without a budget it notes nothing.
+// ofLocked returns the counts of a crawl and of a domain of it. Without a budget it notes nothing.
 func (b *budgets) ofLocked(crawl, name string) (*crawlShare, *domainShare) {
 	if c := b.crawls[crawl]; c != nil && c.domains[name] != nil {
 		return c, c.domains[name]
@@ -220,7 +220,7 @@ func (b *budgets) rounds() (all []docindex.Round) {
 	return all
 }
 
-// restore makes domains stand as rounds said, unless they overran their budgets since.
+// restore restores the states that rounds returned, except those of domains that overran their budgets since.
 func (b *budgets) restore(all []docindex.Round, now int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -140,8 +140,8 @@ func (s *Store) ready(ctx context.Context, v *serving) (list []entry, held bool,
 }
 
 // servePortion gives out one portion of URLs from the first queues, and returns the queues that
-// remain. After an error it gives what was leased all the same: nobody else has that before its
-// lease ends.
+// remain. After an error it still gives out the URLs that were leased: no other call gets them before
+// their leases end.
 func (s *Store) servePortion(ctx context.Context, v *serving, queues []entry,
 	give func(*docindex.Served) error) ([]entry, error) {
 	if err := ctx.Err(); err != nil {
@@ -191,7 +191,7 @@ func (v *serving) plan(queues []entry) (most []int) {
 	return most
 }
 
-// unanswered is what serveSome returns of a queue whose shard has not answered.
+// unanswered is the result of serveSome for a queue whose shard has not answered.
 const unanswered = -1
 
 // serveSome serves the first queues. It returns how many URLs each gave.

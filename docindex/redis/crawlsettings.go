@@ -23,7 +23,7 @@ func (s *Store) SetCrawlSettings(ctx context.Context, crawl string, text []byte)
 }
 
 // setCrawlSettings is SetCrawlSettings with how many crawls may have settings. One script changes the text and
-// the version: whoever has not seen the change has an older version.
+// the version: a daemon that has not seen the change has an older version.
 func (s *Store) setCrawlSettings(ctx context.Context, crawl string, text []byte, most int64) error {
 	a, err := s.one(ctx, 0, crawlSettingsScript, crawlField+crawl, string(text), decimal(most))
 	if err != nil {

@@ -10,8 +10,9 @@ const noticed = 2 * time.Second
 
 // OnLeaseLost registers lost. It is called when this daemon's process has stood still for a
 // lease, and when Redis answers again after a lease without a heartbeat. By then other daemons may
-// have documents of its slots, and their hosts may have told clients of those to leave them alone.
-// The daemon is to Return what it has not sent. lost may block but must not call the store.
+// have documents of its slots, and hosts may have sent them a Retry-After that this daemon does not
+// know. The daemon must Return the documents that it has not sent. lost may block but must not call
+// the store.
 func (s *Store) OnLeaseLost(lost func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Each time that a script runs, Redis makes all its Lua functions anew, which takes longer than what
-// most scripts do. So a script has only that part of the shared code that it needs, and the values
+// Each time that a script runs, Redis makes all its Lua functions anew, which takes longer than the
+// work of most scripts. So a script has only that part of the shared code that it needs, and the values
 // of constants instead of their names.
 
-// sharedCode is what scripts share, as statements.
+// sharedCode is the code that scripts share, as statements.
 type sharedCode struct {
 	statements []statement
 	makes      map[string][]int // the statements that make a name

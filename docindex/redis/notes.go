@@ -9,7 +9,7 @@ import (
 	"urlserver/docindex"
 )
 
-// roundsKey is a hash in the first shard: crawl ID → how its domains stand with their budgets.
+// roundsKey is a hash in the first shard: crawl ID → the note with the rounds of its domains.
 const roundsKey = ":rounds"
 
 // KeepNotes is [docindex.Notes.KeepNotes]. Redis' memory is for URLs: it keeps [docindex.RoundNotes] alone.
@@ -44,8 +44,7 @@ func (s *Store) KeepNotes(ctx context.Context, notes []docindex.Note) error {
 	return nil
 }
 
-// deleteRounds forgets how the domains of a crawl stand with their budgets. A key of a wrong type has
-// no notes.
+// deleteRounds deletes the note with the rounds of a crawl's domains. A key of a wrong type has no notes.
 func (s *Store) deleteRounds(ctx context.Context, crawl string) error {
 	s.budgets.forget(crawl)
 	c, err := s.connected(ctx)

@@ -342,8 +342,8 @@ func isOf(d *docindex.Document, p *docindex.Put, host []byte) bool {
 		(p.Update && identity == nil || string(docindex.IdentityOf(&d.Put)) == string(identity))
 }
 
-// OnWake is [docindex.Hooks.OnWake]. It takes a few seconds until wake is called for what other
-// daemons put.
+// OnWake is [docindex.Hooks.OnWake]. For URLs that other daemons put, wake is called a few seconds
+// later.
 func (s *Store) OnWake(wake func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

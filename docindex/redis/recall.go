@@ -25,10 +25,10 @@ func (s *Store) SetSlotGap(gap time.Duration) { s.gap.Store(gap.Milliseconds()) 
 // SetHostRules is [docindex.Hooks.SetHostRules].
 func (s *Store) SetHostRules(of func(host []byte) docindex.HostRule) { s.rules.Store(&of) }
 
-// SetBudget is [docindex.Hooks.SetBudget]. Each daemon counts what it hands out.
+// SetBudget is [docindex.Hooks.SetBudget]. Each daemon counts the pages that it hands out itself.
 func (s *Store) SetBudget(pages int) { s.budgets.set(uint32(max(0, min(pages, math.MaxUint32)))) }
 
-// Rounds is [docindex.Hooks.Rounds], by what this daemon has handed out.
+// Rounds is [docindex.Hooks.Rounds], by the pages that this daemon has handed out.
 func (s *Store) Rounds() []docindex.Round { return s.budgets.rounds() }
 
 // RestoreRounds is [docindex.Hooks.RestoreRounds].

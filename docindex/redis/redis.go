@@ -1,9 +1,9 @@
 // Package redis keeps a doc index in Redis or Redis Cluster, so that any daemon can serve any queue
-// (KEYS.md). All that is known stands there; each step on a shard is one script, so nothing is lost
-// between two commands, whoever crashes.
+// (KEYS.md). Redis has all state. Each step on a shard is one script, so no crash loses anything
+// between two commands.
 //
-// Redis that cannot be reached answers every call with an error, and nothing else stops. What a
-// daemon took that is no more is due again when its lease has passed.
+// While Redis cannot be reached, every call returns an error, and nothing else stops. The documents
+// that a dead daemon has taken are due again when its lease has passed.
 package redis
 
 import (
@@ -33,13 +33,13 @@ const (
 	maxMoves = 5 // times that a call is told of another node, as while slots move; then it fails
 )
 
-// Config is what a Store works with.
+// Config configures a Store.
 type Config struct {
 	Addrs    []string // "host:port"; several, or one that is in one: Redis Cluster
 	Prefix   string   // before each key; no braces
 	Password string
 	TLS      *tls.Config    // nil: plain TCP
-	Lease    time.Duration  // what a daemon has that is not heard of for so long is due again
+	Lease    time.Duration  // the documents of a daemon are due again after so long without its heartbeat
 	Janitor  time.Duration  // how often that is looked at; Lease/3 at most
 	Log      zerolog.Logger // of keys that others have written; its zero value logs nothing
 }
@@ -73,11 +73,11 @@ type Store struct {
 	failed   time.Time // when that went wrong
 	err      error
 	closed   bool
-	tag      string        // what DOC_IDs of this Redis begin with
+	tag      string        // begins the DOC_IDs of this Redis
 	freed    chan struct{} // closed when a queue may be served by calls; nil: nobody waits for that
 	wakes    []func()
 	backs    []func(*docindex.Outcomes)
-	last     docindex.StoreStats // what was counted when Redis answered last
+	last     docindex.StoreStats // the counts when Redis answered last
 	onDelete func(*docindex.Outcomes)
 	// crawls that have finished in that round and of which nobody was told yet, by name
 	listed          map[string]uint64

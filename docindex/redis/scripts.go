@@ -73,7 +73,7 @@ var (
 	crawlSettingsScript = read("crawlsettings")
 )
 
-// shared is what scripts share.
+// shared is the code that scripts share.
 var shared = sync.OnceValue(func() *sharedCode {
 	return parse(file("core") + file("crawls") + file("documents") + file("shapes"))
 })

@@ -76,7 +76,7 @@ type entry struct {
 	taken      bool // a call has opened it at its address
 }
 
-// What the scripts peek and ready tell of a queue.
+// Values for a queue in the answers of the scripts peek and ready: the ring that it is in.
 const (
 	notAside  = 0 // it is in the ring of all
 	asideEnds = 2 // its domain is set aside for less than half of the time
@@ -124,8 +124,8 @@ func (s *Store) handOut(ctx context.Context, limit int, t *taking) error {
 // aside.
 const asideLooks = 10
 
-// lookForSlots lists what peek does once queues are set aside of whose domains nothing may be
-// handed out.
+// lookForSlots lists queues as peek does, after it has set aside the queues of domains of which
+// nothing may be handed out.
 func (s *Store) lookForSlots(ctx context.Context, limit int, t *taking) (list []entry, err error) {
 	for moved, looks := true, 0; moved && looks < asideLooks; looks++ {
 		if list, err = s.peek(ctx, limit, t); err == nil {
@@ -246,7 +246,7 @@ func entryOf(shard int, m []rueidis.RedisMessage) entry {
 		domain: domainOfKey(text(m[5])), aside: number(m[7])}
 }
 
-// takeAll takes what is planned of the queues, one document from each queue in turn.
+// takeAll takes the planned documents of the queues, one from each queue in turn.
 func (s *Store) takeAll(ctx context.Context, queues []entry, t *taking) (got int, err error) {
 	docs, err := s.takePlain(ctx, queues, t)
 	for i := 0; i < len(queues) && err == nil; i++ {

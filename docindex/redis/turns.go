@@ -25,9 +25,9 @@ const (
 	callSide
 )
 
-// crawlTurns is what crawls have had, in pages of weight 1.
+// crawlTurns counts the pages that crawls have had, in pages of weight 1.
 type crawlTurns struct {
-	now   float64            // what the crawl had that went last; one that had less has no more turns for it
+	now   float64            // the count of the crawl that went last; a lower count gives a crawl no more turns
 	had   map[string]float64 // of crawls that had more than now
 	sweep int                // crawls known when those are forgotten that had no more
 }
@@ -68,7 +68,7 @@ func (t *turns) setWeight(crawl string, text []byte) {
 	t.weights = weights
 }
 
-// pageLocked returns what a page of a crawl counts as.
+// pageLocked returns how many pages of weight 1 a page of a crawl counts as.
 func (t *turns) pageLocked(crawl string) float64 {
 	if weight, ok := t.weights[crawl]; ok {
 		return 1 / weight

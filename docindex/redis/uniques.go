@@ -8,7 +8,7 @@ import (
 	"urlserver/docindex"
 )
 
-// uniques is what a batch of puts knows of those with a unique. A document may be in another queue
+// uniques has the state of the puts of a batch that have a unique. A document may be in another queue
 // than its Put would be, and in another shard than the entry by which it is found, as with DOC_IDs
 // that clients give.
 type uniques struct {
