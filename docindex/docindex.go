@@ -143,7 +143,7 @@ type Hooks interface {
 
 	// SetBudget sets how many pages of a registered domain a crawl hands out in a round before
 	// other domains of the crawl go first; 0: any number. With docindex/redis each daemon counts
-	// what it hands out.
+	// only the pages that it hands out itself.
 	SetBudget(pages int)
 
 	// Rounds returns the domains that are over their budget, and those that have to wait longer for
@@ -197,7 +197,8 @@ type Inspector interface {
 	Settings(ctx context.Context, visit func(*Setting) bool) error
 }
 
-// RemoteLease is the lease of what a store gives to other daemons over HTTP, by CONTRACT.md.
+// RemoteLease is the lease of documents that a store gives to other daemons over HTTP, by
+// CONTRACT.md.
 const RemoteLease = 10 * time.Minute
 
 // PutResult counts the URLs of one Put by verdict.

@@ -24,7 +24,7 @@ type HostAnswer struct {
 	RetryAfter time.Duration
 }
 
-// Setting is one thing to set: Kind says what, Value to what.
+// Setting is one setting: Kind names it, and Value is its value.
 type Setting struct {
 	Kind  SettingKind
 	Scope        // the queue. SetActive ignores it; SetDelay with an empty Key is for all queues

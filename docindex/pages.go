@@ -29,7 +29,7 @@ type PageCounter interface {
 	ForgetPages(ctx context.Context, crawl string) error
 }
 
-// PlacesTaken is what TakePages did.
+// PlacesTaken is the result of TakePages.
 type PlacesTaken struct {
 	ID        string      // names the places that were taken; "": none was
 	Limits    []PageLimit // of each document
@@ -40,7 +40,7 @@ type PlacesTaken struct {
 // PageLimit says why a document found no place.
 type PageLimit uint8
 
-// What a place may lack.
+// Values of PageLimit.
 const (
 	Placed     PageLimit = iota // it found one
 	CrawlFull                   // the crawl has as many documents as it may have

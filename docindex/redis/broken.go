@@ -101,7 +101,7 @@ func (s *Store) mend(ctx context.Context, shard int, key string) error {
 	return err
 }
 
-// mendPages runs a part of the script page by page; each gets what is beside the cursor.
+// mendPages runs a part of the script page by page. each gets the values of a page without the cursor.
 func (s *Store) mendPages(ctx context.Context, shard int, each func([]rueidis.RedisMessage), args ...string) error {
 	for cursor := "0"; ; {
 		a, err := s.one(ctx, shard, mendScript, append(args[:len(args):len(args)], cursor)...)

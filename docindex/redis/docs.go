@@ -164,8 +164,8 @@ func (s *Store) find(ctx context.Context, ids []string) ([]where, error) {
 	return all, err
 }
 
-// opsOf returns the calls of a script on the shards that have arguments. first returns what goes
-// before them.
+// opsOf returns the calls of a script on the shards that have arguments. first returns further
+// arguments, which go before these.
 func opsOf(script *script, args [][]string, first func(shard int) []string) (ops []op) {
 	for shard, list := range args {
 		if len(list) == 0 {

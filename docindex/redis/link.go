@@ -35,7 +35,7 @@ var (
 )
 
 // parse splits shared code into statements. A statement begins in the first column, and its other
-// lines do not, but for what closes it.
+// lines do not, except the line that closes it.
 func parse(code string) *sharedCode {
 	c := &sharedCode{makes: map[string][]int{}, constants: map[string]string{}}
 	var lines []string

@@ -178,10 +178,11 @@ func (s *Store) connected(ctx context.Context) (rueidis.Client, error) {
 	return nil, s.err
 }
 
-// version is of what the keys hold. A Redis of another one is refused: scripts that count
-// differently would spoil the counts for both. Versions 1 and 2 are read as they are, and are of this
-// version from then on. Documents of version 1 are named by their URLs, whoever owns them. Those of
-// version 2 have metadata and nothing else, and its queues do not count what is due later.
+// version is the version of the keys' format. The store refuses a Redis of another version, because
+// scripts that count differently would spoil the counts for both. It reads versions 1 and 2 as they
+// are, and gives that Redis this version. Documents of version 1 are named by their URLs alone,
+// without their owners. Documents of version 2 have metadata and nothing else, and the queues of
+// version 2 do not count documents that are due later.
 const version = "3"
 
 func isOldVersion(is string) bool { return is == "1" || is == "2" }

@@ -43,13 +43,13 @@ func (s *Store) Run(ctx context.Context, log zerolog.Logger) {
 		_ = s.ready(ctx)
 		if id, err := s.Review(ctx); err != nil && ctx.Err() == nil {
 			log.Warn().Err(err).Str("crawl", id).Msg("documents of a crawl whose scope has changed were not " +
-				"all looked at; trying on")
+				"all checked; trying again")
 		}
 		select {
 		case <-tick.C:
 		case <-keeping.C:
 			if err := s.keep(ctx); err != nil && ctx.Err() == nil {
-				log.Debug().Err(err).Msg("docindex: counts of crawls are not kept; trying on")
+				log.Debug().Err(err).Msg("docindex: counts of crawls could not be stored; trying again")
 			}
 		case <-s.wake:
 		case <-ctx.Done():

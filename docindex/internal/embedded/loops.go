@@ -144,7 +144,7 @@ type Serving struct {
 	Until   int64           // when its leases end, ms
 
 	given  []given // by URL of Out, if addresses count
-	Recall bool    // the slots are to give back what they have not sent
+	Recall bool    // the slots must give back documents that they have not sent
 
 	served bool
 	soon   <-chan struct{} // if nothing was served: something may be when this is closed

@@ -2,6 +2,6 @@
 
 package queuesched
 
-// faulty reports whether a rule is to be broken on purpose: never, except in builds with the tag
-// "faults", which show that the oracle of the simulation finds each breach.
+// faulty reports whether to break a rule on purpose. Only builds with the tag "faults" do that, to
+// show that the oracle of the simulation finds each breach.
 func faulty(fault) bool { return false }

@@ -57,7 +57,7 @@ func Of(url []byte) Shape {
 	return Shape{hash: max(1, uint64(h)), path: of, kind: kind, traps: traps}
 }
 
-// split cuts a URL behind its host. A text without a host is what is behind it.
+// split cuts a URL behind its host. Without a host, rest is the whole text.
 func split(url []byte) (host, rest []byte) {
 	at := bytes.Index(url, []byte("://"))
 	if at < 0 {

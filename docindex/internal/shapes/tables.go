@@ -15,7 +15,7 @@ type Tables[T any] struct {
 	branches int // of all tables
 	sweepAt  int
 	page     page
-	last     struct { // what Shape was asked for last
+	last     struct { // the URL that Shape was last called with
 		url   []byte
 		shape Shape
 	}
