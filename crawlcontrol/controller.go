@@ -198,7 +198,7 @@ func (k *Controller) endOverdue(ctx context.Context, now time.Time, notify func(
 		if k.isEnding(c.CrawlID) {
 			continue
 		}
-		why := docindex.Stopped // whoever asked for the stop gets the count by asking again
+		why := docindex.Stopped // a client that asked for the stop gets the count when it asks again
 		if c.Expired {
 			why = docindex.Expired
 		}

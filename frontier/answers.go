@@ -18,8 +18,8 @@ var (
 	retryAfterKeys = []string{"protocol.retry-after", "retry-after"}
 )
 
-// addAnswer takes from the metadata of a known URL what its host answered, if it is there: the
-// status of HTTP, and Retry-After in seconds or as a date.
+// addAnswer takes the host's answer from the metadata of a known URL, if the metadata has it: the
+// HTTP status, and Retry-After in seconds or as a date.
 func (b *batch) addAnswer(info *pb.URLInfo) {
 	status, err := strconv.Atoi(first(info.Metadata, statusKeys))
 	if err != nil || status < 100 || status > 999 {

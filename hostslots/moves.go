@@ -142,7 +142,7 @@ func (h Host) CancelMove(now time.Duration) {
 }
 
 // Movable returns a host that Host.Move returned false for and whose requests have ended; 0: there
-// is none. The host goes on in its group; the caller calls Move again.
+// is none. The host stays in its group until the caller calls Move again.
 func (s *Slots) Movable(now time.Duration) (hostID uint32) {
 	for n := len(s.moves.movable); n > 0; n = len(s.moves.movable) {
 		hostID = s.moves.movable[n-1]

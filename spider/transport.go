@@ -24,8 +24,9 @@ import (
 // programs and goroutines keep one pace at each host, and obey its robots.txt.
 //
 // A request is open at the daemon until its response's body has been read to its end or closed.
-// Redirects are requests like any other. A request whose connection to the daemon breaks fails, as
-// the daemon takes it for ended; one that still waits goes on to wait.
+// Redirects are requests like any other. When the connection to the daemon breaks, open requests
+// fail, because the daemon takes them for ended. Requests that still wait for their turn go on
+// waiting.
 //
 // The fields must not change after the first request. Safe for concurrent use.
 type Transport struct {

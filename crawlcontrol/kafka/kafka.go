@@ -162,7 +162,7 @@ func (s *Service) fetch(ctx context.Context, consumer *kgo.Client) []*kgo.Record
 				return
 			}
 			s.log.Warn().Err(err).Str("topic", topic).Int32("partition",
-				partition).Msg("Kafka: nothing can be read; trying on")
+				partition).Msg("Kafka: records cannot be read; trying again")
 		}
 	})
 	fetches.EachPartition(s.lag.polled)

@@ -1,6 +1,5 @@
 // Package redis keeps reservations in Redis or Redis Cluster, as crawl host groups (KEYS.md). Each
-// operation is one script, so nothing is ever outside a queue between two commands, whoever
-// crashes.
+// operation is one script, so no crash leaves an entry outside its queue between two commands.
 //
 // If Redis cannot be reached, or its cluster has no master for the keys, every call returns an
 // error and nothing else stops: a reservation lasts until its lease ends. If Redis is another

@@ -261,7 +261,7 @@ func (s *Store) Sweep(ctx context.Context) error {
 		if cursor = a.text(0); cursor == "0" {
 			for i := 2; i < len(a.values); i++ {
 				s.cfg.Log.Error().Str("key", a.text(i)).Msg("reservations in Redis: a key is of a wrong " +
-					"type; what it is for is not served until somebody deletes it")
+					"type; its host or group is not served until somebody deletes the key")
 			}
 			return nil
 		}
