@@ -88,7 +88,7 @@ func (d *Daemon) dial(ctx context.Context, addr string) {
 		conn, err := dialer.DialContext(ctx, "tcp", addr)
 		if err != nil {
 			if backoff == minBackoff {
-				d.log.Warn().Str("spider", addr).Err(err).Msg("spider cannot be reached; trying on")
+				d.log.Warn().Str("spider", addr).Err(err).Msg("spider cannot be reached; trying again")
 			}
 			sleep(ctx, backoff)
 			backoff = min(2*backoff, maxBackoff)

@@ -9,9 +9,9 @@ import (
 	"urlserver/urlserver/engine"
 )
 
-// askIndex requests candidates from the doc index, one request at a time. It waits while documents
-// are to be returned, so that their number is bounded by what was held when the index began to
-// fail.
+// askIndex requests candidates from the doc index, one request at a time. It waits while the daemon
+// has documents to return to the index, so their number cannot exceed the number that the daemon
+// held when the index began to fail.
 func (d *Daemon) askIndex(ctx context.Context) {
 	// reused: the engine asks again only after it has processed it
 	p := &engine.Prepared{Ports: d.cfg.Load().Resolver.AllowPorts}
@@ -69,6 +69,6 @@ func (d *Daemon) noteIndex(err error) {
 	text := err.Error()
 	d.indexErr.Store(&text)
 	if was == nil || *was != text {
-		d.log.Warn().Err(err).Msg("doc index failed; trying on")
+		d.log.Warn().Err(err).Msg("doc index failed; trying again")
 	}
 }

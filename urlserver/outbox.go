@@ -110,7 +110,7 @@ func (o *outbox) addCancelled(to *docindex.Outcomes) {
 	}
 }
 
-// keepsLocked is how many unwanted outcomes are kept.
+// keepsLocked returns how many unwanted outcomes the outbox keeps at most.
 func (o *outbox) keepsLocked() int {
 	if o.refusals > 1 {
 		return min(o.max, outcomeBatch)

@@ -124,7 +124,7 @@ func ipOf(addr net.Addr) string {
 func isOver(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, io.EOF) }
 
 // authorize waits for the TLS handshake, if there is TLS, and for the line with the token, if one
-// is required, for authTimeout at most. rest is what followed that line.
+// is required, for authTimeout at most. rest has the bytes that followed that line.
 func (s *session) authorize(token string) (rest []byte, err error) {
 	if err := s.conn.SetDeadline(time.Now().Add(authTimeout)); err != nil {
 		return nil, err
@@ -185,8 +185,8 @@ func (s *session) leave(e *engine.Engine) {
 	}
 	if n, ok := s.d.mutes.allow(time.Now()); ok {
 		s.log.Warn().Int("in_a_row", mute).Stringer("pause", pause.Round(time.Millisecond)).Int("not_shown", n).
-			Msg("spider went without a word on what it was sent: look at its log; the next from " + s.peer +
-				" gets its first documents later, and few")
+			Msg("connection of a spider ended without a line about any document: look at its log; the next " +
+				"spider from " + s.peer + " gets its first documents later, and few")
 	}
 }
 

@@ -25,8 +25,8 @@ import (
 // a daemon that finds the site at an address elsewhere cannot go on there: the site waits until its
 // binding ends. So two kinds of binding are short: that of a site that is a group by itself, and
 // the first one of any host, since nobody knows yet which kind it is. The daemon that waits also
-// leaves a mark: it binds a reserved name. Whoever would extend the site's binding sees the mark and
-// lets the binding end. All can go on at the address that the site is bound to next.
+// leaves a mark: it binds a reserved name. A daemon that would extend the site's binding sees the mark
+// and lets the binding end. All daemons can go on at the address that the site is bound to next.
 const (
 	bindLeases        = 10 // leases for which an answer holds
 	briefLeases       = 2  // the same for a first answer, and for a site that is a group by itself

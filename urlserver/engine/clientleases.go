@@ -33,7 +33,7 @@ type clientLease struct {
 	state   clientLeaseState
 	denials int
 	token   uint64
-	turn    time.Duration // the lease is given up then, for a while
+	turn    time.Duration // the engine then releases the lease, and leaves it to others for a while
 	until   time.Duration // the lease counts until then
 	renew   time.Duration // the lease is extended then
 	usedAt  time.Duration // a client was last given, or refused, something at the address
@@ -51,7 +51,7 @@ const (
 type clientLeaseState uint8
 
 const (
-	clientDenied clientLeaseState = iota // or given up
+	clientDenied clientLeaseState = iota // or the lease has ended, or endTurn has released it
 	clientWanted
 	clientAsked
 	clientHeld
@@ -264,7 +264,7 @@ func (l *ClientLeases) Step(now time.Duration) (work *LeaseBatch, wait time.Dura
 	return c, due.wait()
 }
 
-// stepLease does what is due about a lease.
+// stepLease adds the requests that are due for a lease to work, and forgets a lease without use.
 func (l *ClientLeases) stepLease(now time.Duration, c *clientLease, work *LeaseBatch) {
 	// While the gap of the address lasts, nobody else could use the lease.
 	idle := !c.open && now >= max(c.usedAt, c.next)+clientLinger

@@ -92,7 +92,7 @@ func (d *dns) failingClock(now time.Duration) time.Duration {
 	return now - d.downFor
 }
 
-// timeLeft returns how long a failing name has until it is given up.
+// timeLeft returns how long a failing name has until the engine gives it up.
 func (e *Engine) timeLeft(f *failing) time.Duration {
 	return e.cfg.Resolver.GiveUp - (e.dns.failingClock(e.now) - f.since)
 }

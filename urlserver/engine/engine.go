@@ -118,7 +118,7 @@ const (
 )
 
 // Engine decides what the daemon does. Its fields are components: a component's methods touch only
-// its own fields, and what concerns several of them is a method of Engine. Use New.
+// its own fields, and a change that concerns several components is a method of Engine. Use New.
 type Engine struct {
 	Out Out
 

@@ -436,8 +436,8 @@ type SlotViews struct {
 	next   uint32
 }
 
-// SlotViews goes on with a walk. more: it is not at its end. A slot that comes into use, or out of
-// it, meanwhile may be in it or not.
+// SlotViews does the next step of a walk. more reports whether the walk has steps left. A slot that
+// comes into use or out of use during the walk may be in the list or not.
 func (e *Engine) SlotViews(w *SlotViews) (more bool) {
 	end, views := min(w.next+slotsStep, uint32(e.cfg.QueueCount)), 0
 	for ; w.next < end && views < viewsStep && len(w.Found) < w.Limit; w.next++ {

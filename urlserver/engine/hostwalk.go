@@ -60,8 +60,8 @@ type HostWalk struct {
 // hostsStep is how many hosts a call of WalkHosts looks at: some hundred microseconds' worth.
 const hostsStep = 1024
 
-// WalkHosts goes on with a walk. more: it is not at its end. A host that comes or goes meanwhile
-// may be in the list or not.
+// WalkHosts does the next step of a walk. more reports whether the walk has steps left. A host that
+// comes or goes during the walk may be in the list or not.
 func (e *Engine) WalkHosts(w *HostWalk) (more bool) {
 	w.next = e.slots.Hosts(w.next, hostsStep, func(id uint32) {
 		w.All++

@@ -10,8 +10,8 @@ import (
 	"urlserver/internal/container/timeheap"
 )
 
-// LeaseBatch is work for the shared reservation. At most one batch is out at a time. Whoever does
-// the work must do Releases before Acquires, and fill in the answers.
+// LeaseBatch is work for the shared reservation. At most one batch is out at a time. The daemon
+// must do Releases before Acquires, and fill in the answers.
 type LeaseBatch struct {
 	Reports  []HeldCount
 	Releases []Release
@@ -94,8 +94,9 @@ const (
 	leaseBatch      = 1000 // requests of each kind in one LeaseBatch
 	fewestAcquires  = 8    // adapt lets a LeaseBatch have at least this many requests for new leases
 	reportsPerLease = 6
-	// aliasLeases is for how many leases the lease of an alias is extended. Such a lease goes on to cover hosts
-	// that have left the alias since it began, and their addresses. A new lease does not.
+	// The engine extends the lease of an alias for aliasLeases leases. Until then the lease still
+	// covers hosts that have left the alias since it began, and their addresses. A new lease does
+	// not.
 	aliasLeases = 10
 	keepShare   = 6           // an unneeded lease is kept for 1/keepShare of a lease at most, so it is not extended
 	leaseRetry  = time.Second // until a reservation that did not answer is asked again

@@ -30,14 +30,14 @@ import (
 //     likely to get one. So they come to hold equally many, and none has to know how many they are.
 //   - A daemon that needs fewer slices than it has releases one every 1/idleShare of a lease. One
 //     that sends nothing to the network releases all.
-//   - A store knows a slice until somebody deletes it. A daemon that dies does not, so each daemon
-//     has unused slices deleted when it starts and then every forgetLeases.
+//   - A store has a record of each slice until somebody deletes it. A daemon that dies deletes none,
+//     so each daemon has unused slices deleted when it starts and then every forgetLeases.
 const (
 	maxSlices    = 32  // of a cap
 	slicesPerSec = 4   // of a cap, for each request a second
-	lookShare    = 30  // of a lease: how often the use of the caps is looked at
-	shunShare    = 24  // of a lease: how long a slice that was given up is left to others
-	idleShare    = 6   // of a lease: how long a slice is kept without need
+	lookShare    = 30  // 1/lookShare of a lease passes between two looks at a cap's use
+	shunShare    = 24  // a daemon does not try for a slice that it gave up for 1/shunShare of a lease
+	idleShare    = 6   // a daemon keeps a slice that it does not need for 1/idleShare of a lease
 	turnLeases   = 1.5 // leases after which a slice is given up
 	turnGaps     = 24  // gaps of a slice after which it is given up at the soonest
 	forgetLeases = 10  // leases after which slices that this daemon does not use are deleted again
