@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -21,11 +20,6 @@ import (
 	"urlserver/internal/netguard"
 	"urlserver/spider"
 )
-
-// usageError is a fault of the command line.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
 
 // settings is what the flags of serve say.
 type settings struct {
@@ -48,23 +42,18 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(*cobra.Command, []string) error {
-			return usageError{errors.New("no command; try spider serve --help")}
+			return clihelp.Usagef("no command; try spider serve --help")
 		},
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return clihelp.Usagef("%w", err) })
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(serveCommand(stderr))
-	root.SetArgs(append([]string{}, args...)) // of nil it would take those of the process
-	plain := &clihelp.Plain{W: stdout}
-	root.SetOut(plain)
-	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
-	return cmp.Or(err, plain.Failed())
+	return clihelp.Run(ctx, root, args, nil, stdout, stderr)
 }
 
 func noArgs(cmd *cobra.Command, args []string) error {
 	if err := cobra.NoArgs(cmd, args); err != nil {
-		return usageError{err}
+		return clihelp.Usagef("%w", err)
 	}
 	return nil
 }
@@ -112,7 +101,7 @@ func serveCommand(stderr io.Writer) *cobra.Command {
 // serve runs the spider until ctx ends or it can listen no more.
 func serve(ctx context.Context, set settings, stderr io.Writer) (err error) {
 	if set.listen == "" && len(set.dial) == 0 {
-		return usageError{errors.New("serve needs --listen or --dial")}
+		return clihelp.Usagef("serve needs --listen or --dial")
 	}
 	for _, addr := range set.dial {
 		if err := dialable(addr); err != nil {
@@ -121,7 +110,7 @@ func serve(ctx context.Context, set settings, stderr io.Writer) (err error) {
 	}
 	level, err := zerolog.ParseLevel(set.logLevel)
 	if err != nil || level == zerolog.NoLevel {
-		return usageError{fmt.Errorf("--log-level %q: not debug, info, warn or error", set.logLevel)}
+		return clihelp.Usagef("--log-level %q: not debug, info, warn or error", set.logLevel)
 	}
 	signal.Ignore(syscall.SIGPIPE) // of a log that nobody reads any more
 	cfg := set.spider

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"urlserver/internal/clihelp"
 )
 
 func TestWrongUsage(t *testing.T) {
@@ -58,8 +60,8 @@ func TestWrongUsage(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var out, faults bytes.Buffer
 			err := run(t.Context(), c.args, &out, &faults)
-			if status(err) != c.status {
-				t.Fatalf("status %d, %v; want %d", status(err), err, c.status)
+			if clihelp.ExitStatus(err) != c.status {
+				t.Fatalf("status %d, %v; want %d", clihelp.ExitStatus(err), err, c.status)
 			}
 			if err != nil && !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%q says nothing of %s", err, c.says)
@@ -75,8 +77,8 @@ func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
 func TestFullOutput(t *testing.T) {
 	err := run(t.Context(), []string{"--help"}, full{}, io.Discard)
-	if !errors.Is(err, syscall.ENOSPC) || status(err) != 1 {
-		t.Errorf("help that cannot be written: %v, status %d; want 1", err, status(err))
+	if !errors.Is(err, syscall.ENOSPC) || clihelp.ExitStatus(err) != 1 {
+		t.Errorf("help that cannot be written: %v, status %d; want 1", err, clihelp.ExitStatus(err))
 	}
 }
 
@@ -143,21 +145,5 @@ func TestLogReaderHangs(t *testing.T) {
 		}
 	case <-time.After(5 * time.Minute):
 		t.Error("the spider waits for who reads its log")
-	}
-}
-
-func TestStatus(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		err  error
-		want int
-	}{
-		{name: "done"},
-		{name: "failed", err: errors.New("x"), want: 1},
-		{name: "usage", err: usageError{errors.New("x")}, want: 2},
-	} {
-		if got := status(c.err); got != c.want {
-			t.Errorf("%s: status %d; want %d", c.name, got, c.want)
-		}
 	}
 }

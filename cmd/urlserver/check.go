@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"urlserver/configs"
+	"urlserver/internal/clihelp"
 	"urlserver/urlserver/crawllog"
 )
 
@@ -29,7 +30,7 @@ func checkCommand() *cobra.Command {
 			"environment (URLSERVER_HTTP_LISTEN is http.listen), which goes before the file. Warns of variables\n" +
 			"that name no setting, of tokens that are short, and of secrets in a file that others can read.",
 		Example: "  urlserver check my.toml",
-		Args:    takes(cobra.ExactArgs(1)),
+		Args:    clihelp.Takes(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := configs.LoadWith(args[0], configs.Environ(os.Environ()))
 			if err != nil {

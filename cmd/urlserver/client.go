@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"urlserver/internal/clihelp"
 )
 
 const (
@@ -53,11 +55,11 @@ func (c *client) open() error {
 	}
 	base, err := url.Parse(at)
 	if err != nil {
-		return usagef("--at: %w", err)
+		return clihelp.Usagef("--at: %w", err)
 	}
 	if base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.RawQuery != "" ||
 		base.Fragment != "" {
-		return usagef("--at %q: an address as in %s or 127.0.0.1:8080 is wanted", at, defaultAt)
+		return clihelp.Usagef("--at %q: an address as in %s or 127.0.0.1:8080 is wanted", at, defaultAt)
 	}
 	if c.token == "" {
 		c.token = os.Getenv(tokenEnv)

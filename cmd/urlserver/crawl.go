@@ -24,7 +24,7 @@ func crawlCommand() *cobra.Command {
 		Short: "Submit, list, count and stop crawls",
 		Args:  knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usagef("no command; try %s --help", cmd.CommandPath())
+			return clihelp.Usagef("no command; try %s --help", cmd.CommandPath())
 		},
 	}
 	cmd.SuggestionsMinimumDistance = 2
@@ -56,7 +56,7 @@ func crawlVerb(verb, short string, is func(fields) bool) *cobra.Command {
 			"exit status is 1.\n" +
 			"Crawls whose URLs are dropped, because they were stopped or have expired, are named on standard error.",
 		Example: "  urlserver crawl " + verb + " requests.ndjson",
-		Args:    takes(cobra.MinimumNArgs(1)),
+		Args:    clihelp.Takes(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.open(); err != nil {
 				return err

@@ -68,7 +68,7 @@ func searched(id string) string {
 // too.
 func (c *client) crawl(ctx context.Context, id, app, spider string) (found crawlRow, err error) {
 	if id == "" {
-		return found, usagef("the crawl ID is empty")
+		return found, clihelp.Usagef("the crawl ID is empty")
 	}
 	list, err := c.crawls(ctx, searched(id))
 	if err != nil {
@@ -122,7 +122,7 @@ func crawlListCommand() *cobra.Command {
 			"knows the others, too.\n" +
 			"The counts may be some seconds old.",
 		Example: "  urlserver crawl list\n  urlserver crawl list news",
-		Args:    takes(cobra.MaximumNArgs(1)),
+		Args:    clihelp.Takes(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text := ""
 			if len(args) > 0 {
@@ -175,7 +175,7 @@ func crawlShowCommand() *cobra.Command {
 			"expiry of an application's crawl ended these. Of a crawl without an application, completed\n" +
 			"counts all that have ended, and given out those in slots and at clients.",
 		Example: "  urlserver crawl show c1\n  urlserver crawl show c1 --json",
-		Args:    takes(cobra.ExactArgs(1)),
+		Args:    clihelp.Takes(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			row, err := c.crawl(cmd.Context(), args[0], app, spider)
 			if err != nil {

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"urlserver/internal/clihelp"
 )
 
 // explanation is the answer of /api/hosts/{host}.
@@ -128,13 +130,13 @@ func explainCommand() *cobra.Command {
 			"Completed documents have ended, with any outcome; urlserver status counts the outcomes.\n" +
 			"Exit status 1 if the daemon does not know the host.",
 		Example: "  urlserver explain example.org",
-		Args:    takes(cobra.ExactArgs(1)),
+		Args:    clihelp.Takes(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.open(); err != nil {
 				return err
 			}
 			if args[0] == "" {
-				return usagef("HOST is empty")
+				return clihelp.Usagef("HOST is empty")
 			}
 			return explain(cmd.Context(), &c, cmd.OutOrStdout(), args[0], asJSON)
 		},

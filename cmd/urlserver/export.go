@@ -19,6 +19,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/spf13/cobra"
+
+	"urlserver/internal/clihelp"
 )
 
 func exportCommand() *cobra.Command {
@@ -36,7 +38,7 @@ func exportCommand() *cobra.Command {
 			"index, and by the URL Frontier's own client. What is put or fetched meanwhile is in it\n" +
 			"as it was before or after.",
 		Example: "  urlserver export all.ndjson.zst",
-		Args:    takes(cobra.ExactArgs(1)),
+		Args:    clihelp.Takes(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.open(); err != nil {
 				return err
@@ -57,7 +59,7 @@ func exportAll(ctx context.Context, c *client, file string, out, errs io.Writer)
 	switch info, err := os.Lstat(file); {
 	case err != nil || info.Mode().IsRegular():
 	case info.Mode()&os.ModeSymlink != 0:
-		return usagef("%s is a symbolic link, which export does not follow; name the file itself, or - "+
+		return clihelp.Usagef("%s is a symbolic link, which export does not follow; name the file itself, or - "+
 			"for standard output", file)
 	default:
 		return e.toDevice(ctx, file) // a device must not be replaced

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"urlserver/configs"
+	"urlserver/internal/clihelp"
 )
 
 const (
@@ -73,9 +74,9 @@ func parseFrontierArgs(args []string) (f frontierArgs, err error) {
 		to := f.option(name)
 		switch {
 		case to == nil:
-			return f, usagef("%s is no option of a URL Frontier service; they are -h, -p, -s and -c", name)
+			return f, clihelp.Usagef("%s is no option of a URL Frontier service; they are -h, -p, -s and -c", name)
 		case !given && len(args) == 0:
-			return f, usagef("%s needs a value", name)
+			return f, clihelp.Usagef("%s needs a value", name)
 		case !given:
 			value, args = args[0], args[1:]
 		}
@@ -128,8 +129,8 @@ func (f frontierArgs) overrides(environ []configs.Override) (all []configs.Overr
 	for key, value := range f.keys {
 		switch {
 		case strings.Contains(key, "tls"):
-			return nil, nil, usagef("%s: set URLSERVER_FRONTIER_TLS_CERT and URLSERVER_FRONTIER_TLS_KEY instead",
-				key)
+			return nil, nil, clihelp.Usagef("%s: set URLSERVER_FRONTIER_TLS_CERT and "+
+				"URLSERVER_FRONTIER_TLS_KEY instead", key)
 		case key == "rocksdb.path":
 			add("docindex.path", value, key)
 			add("docindex.kind", configs.KindDisk, key)
@@ -141,8 +142,8 @@ func (f frontierArgs) overrides(environ []configs.Override) (all []configs.Overr
 				}
 			}
 			if kind == "" {
-				return nil, nil, usagef("implementation=%s: only those in memory and on RocksDB have a counterpart",
-					value)
+				return nil, nil, clihelp.Usagef("implementation=%s: only those in memory and on RocksDB "+
+					"have a counterpart", value)
 			}
 			add("docindex.kind", kind, key)
 		default:

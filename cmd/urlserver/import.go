@@ -6,6 +6,8 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"urlserver/internal/clihelp"
 )
 
 func importCommand() *cobra.Command {
@@ -23,7 +25,7 @@ func importCommand() *cobra.Command {
 			"expired).\n" +
 			"Lines that cannot be used are named on standard error, and the rest is taken; then the exit status is 1.",
 		Example: "  urlserver import all.ndjson.zst",
-		Args:    takes(cobra.ExactArgs(1)),
+		Args:    clihelp.Takes(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.open(); err != nil {
 				return err

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"urlserver/internal/clihelp"
 )
 
 // operateCommands returns the commands that change a running daemon.
@@ -30,7 +32,7 @@ func pauseCommand(verb, short, more, done string) *cobra.Command {
 		Short:   short,
 		Long:    short + ". " + more,
 		Example: "  urlserver " + verb,
-		Args:    takes(cobra.NoArgs),
+		Args:    clihelp.Takes(cobra.NoArgs),
 	}, func(ctx context.Context, c *client, _ []string) (string, error) {
 		var answer struct{ Paused bool }
 		return done, c.post(ctx, "/api/"+verb, nil, &answer)
@@ -68,23 +70,24 @@ func blockCommand() *cobra.Command {
 			"names. Its URLs wait.\n" +
 			"With an embedded index the block is as durable as the index and binds URL Frontier clients too.",
 		Example: "  urlserver block example.org --for 24h\n  urlserver block example.org --until 2030-01-02T03:04:05Z",
-		Args:    takes(cobra.ExactArgs(1)),
+		Args:    clihelp.Takes(cobra.ExactArgs(1)),
 	}, func(ctx context.Context, c *client, args []string) (string, error) {
 		end := time.Now().Add(forGood)
 		switch {
 		case until != "" && long != 0:
-			return "", usagef("--until and --for cannot go together")
+			return "", clihelp.Usagef("--until and --for cannot go together")
 		case long < 0:
-			return "", usagef("--for %v: a positive duration is wanted", long)
+			return "", clihelp.Usagef("--for %v: a positive duration is wanted", long)
 		case long > 0:
 			end = time.Now().Add(long)
 		case until != "":
 			var err error
 			if end, err = time.Parse(time.RFC3339, until); err != nil {
-				return "", usagef("--until %q: a time as in 2030-01-02T03:04:05Z is wanted", until)
+				return "", clihelp.Usagef("--until %q: a time as in 2030-01-02T03:04:05Z is wanted", until)
 			}
 			if !end.After(time.Now()) {
-				return "", usagef("--until %s is in the past; to unblock, use urlserver unblock %s", until, args[0])
+				return "", clihelp.Usagef("--until %s is in the past; to unblock, use urlserver unblock %s",
+					until, args[0])
 			}
 		}
 		set, err := c.block(ctx, args[0], end)
@@ -107,7 +110,7 @@ func unblockCommand() *cobra.Command {
 		Use:     "unblock HOST",
 		Short:   "End the block of a host",
 		Example: "  urlserver unblock example.org",
-		Args:    takes(cobra.ExactArgs(1)),
+		Args:    clihelp.Takes(cobra.ExactArgs(1)),
 	}, func(ctx context.Context, c *client, args []string) (string, error) {
 		_, err := c.block(ctx, args[0], time.Unix(0, 0))
 		return args[0] + " is unblocked", err
@@ -123,11 +126,11 @@ func delayCommand() *cobra.Command {
 			"clients together, in all crawls. DURATION is in whole seconds, as in 10s or 2m; 0s\n" +
 			"takes the delay away. Other limits hold beside it.",
 		Example: "  urlserver delay example.org 10s\n  urlserver delay example.org 0s",
-		Args:    takes(cobra.ExactArgs(2)),
+		Args:    clihelp.Takes(cobra.ExactArgs(2)),
 	}, func(ctx context.Context, c *client, args []string) (string, error) {
 		delay, err := time.ParseDuration(args[1])
 		if err != nil || delay < 0 || delay%time.Second != 0 {
-			return "", usagef("DURATION %q: whole seconds are wanted, as in 10s or 2m", args[1])
+			return "", clihelp.Usagef("DURATION %q: whole seconds are wanted, as in 10s or 2m", args[1])
 		}
 		var answer struct {
 			Delay int64 `json:"delay_s"`
@@ -153,7 +156,7 @@ func reloadCommand() *cobra.Command {
 			"which changed settings are applied and which need a restart.\n" +
 			"Exit status 1 if the file cannot be used, or a changed setting needs a restart.",
 		Example: "  urlserver reload",
-		Args:    takes(cobra.NoArgs),
+		Args:    clihelp.Takes(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var told reloaded
 			if err := c.post(cmd.Context(), "/api/reload", nil, &told); err != nil {

@@ -75,7 +75,7 @@ func putCommand() *cobra.Command {
 			"  echo '{\"url\":\"https://example.org/\",\"due\":\"now\"}' | urlserver put -\n" +
 			"  urlserver put --crawl docs --domain example.org --depth 3 --deny /calendar/ urls.txt\n" +
 			"  urlserver put --at 10.0.0.5:8080 urls.txt.gz",
-		Args: takes(cobra.MinimumNArgs(1)),
+		Args: clihelp.Takes(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.open(); err != nil {
 				return err

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"urlserver/docindex/export"
+	"urlserver/internal/clihelp"
 	"urlserver/internal/scope"
 	"urlserver/internal/weburl"
 )
@@ -75,7 +76,7 @@ func (f *putScope) apply(ctx context.Context, c *client, files []string, in io.R
 	}
 	s, err := s.Normal()
 	if fault, ok := errors.AsType[*scope.Fault](err); ok {
-		return "", nil, usagef("--%s: %s", flagOf[fault.Member], fault.Why)
+		return "", nil, clihelp.Usagef("--%s: %s", flagOf[fault.Member], fault.Why)
 	}
 	if err != nil {
 		return "", nil, err

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"urlserver/configs"
+	"urlserver/internal/clihelp"
 	"urlserver/internal/robots"
 	"urlserver/internal/weburl"
 )
@@ -33,13 +34,13 @@ func robotsCommand() *cobra.Command {
 			"What is beyond the default robots.max_size is not read, as by the daemon.",
 		Example: "  curl -s https://example.org/robots.txt | urlserver robots --agent mybot - " +
 			"https://example.org/private",
-		Args: takes(cobra.ExactArgs(2)),
+		Args: clihelp.Takes(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if agent == "" {
-				return usagef("--agent is needed: the User-Agent, or its product token")
+				return clihelp.Usagef("--agent is needed: the User-Agent, or its product token")
 			}
 			if status != 0 && (status < 100 || status > 999) {
-				return usagef("--status %d: an HTTP status, or 0 for no answer, is wanted", status)
+				return clihelp.Usagef("--status %d: an HTTP status, or 0 for no answer, is wanted", status)
 			}
 			return judge(cmd, args[0], args[1], agent, status)
 		},
@@ -52,7 +53,7 @@ func robotsCommand() *cobra.Command {
 func judge(cmd *cobra.Command, file, rawURL, agent string, status int) error {
 	url, err := weburl.Parse([]byte(rawURL))
 	if err != nil {
-		return usagef("URL: %w", err)
+		return clihelp.Usagef("URL: %w", err)
 	}
 	body, err := readRobots(cmd.InOrStdin(), file)
 	if err != nil {

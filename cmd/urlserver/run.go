@@ -1,9 +1,7 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -14,20 +12,6 @@ import (
 	"urlserver/internal/demo"
 )
 
-// The exit statuses.
-const (
-	exitDone   = 0
-	exitFailed = 1 // also for settings that are refused
-	exitUsage  = 2
-)
-
-// usageError is an error in the command line.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
 // run executes a command line until it is done or ctx ends, and returns the exit status. Results go
 // to out, everything else to errs.
 func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
@@ -36,26 +20,15 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 		defer stop()
 		return exitStatus(serveFrontier(ctx, args, hups, errs), errs)
 	}
-	root := rootCommand()
-	root.SetArgs(append([]string{}, args...)) // nil would mean the arguments of the process
-	root.SetIn(in)
-	plain := &clihelp.Plain{W: out} // text from servers must not control the terminal
-	root.SetOut(plain)
-	root.SetErr(errs)
-	err := root.ExecuteContext(ctx)
-	return exitStatus(cmp.Or(err, plain.Failed()), errs)
+	return exitStatus(clihelp.Run(ctx, rootCommand(), args, in, out, errs), errs)
 }
 
 // exitStatus prints an error, and returns the exit status for it.
 func exitStatus(err error, errs io.Writer) int {
-	if err == nil {
-		return exitDone
+	if err != nil {
+		clihelp.PrintError(errs, "urlserver", err)
 	}
-	clihelp.PrintError(errs, "urlserver", err)
-	if _, wrong := errors.AsType[usageError](err); wrong {
-		return exitUsage
-	}
-	return exitFailed
+	return clihelp.ExitStatus(err)
 }
 
 func rootCommand() *cobra.Command {
@@ -71,11 +44,11 @@ func rootCommand() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usagef("no command; try %s --help", cmd.CommandPath())
+			return clihelp.Usagef("no command; try %s --help", cmd.CommandPath())
 		},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w; try %s --help", err, cmd.CommandPath())
+		return clihelp.Usagef("%w; try %s --help", err, cmd.CommandPath())
 	})
 	clihelp.VersionFlag(root)
 	root.SuggestionsMinimumDistance = 2
@@ -84,9 +57,9 @@ func rootCommand() *cobra.Command {
 		serveCommand(), checkCommand(), demo.Command(),
 		putCommand(), exportCommand(), importCommand(), statusCommand(), topCommand(), explainCommand(),
 		showCommand(),
-		robotsCommand(), crawlCommand(), schemaCommand(), clihelp.Version(takes),
-		clihelp.Completion(takes, "urlserver"),
-		clihelp.Man(takes, []clihelp.Note{{Name: "/etc/urlserver/urlserver.toml",
+		robotsCommand(), crawlCommand(), schemaCommand(), clihelp.Version(),
+		clihelp.Completion("urlserver"),
+		clihelp.Man([]clihelp.Note{{Name: "/etc/urlserver/urlserver.toml",
 			Text: "The settings of the packaged service; each is explained there."}},
 			[]clihelp.Note{{Name: atEnv, Text: "HTTP address of the daemon, for commands that ask one."},
 				{Name: tokenEnv, Text: "http.token of the daemon, for commands that ask one."}}),
@@ -115,15 +88,5 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
 		text += "; did you mean " + strings.Join(like, " or ") + "?"
 	}
-	return usagef("%s; try %s --help", text, cmd.CommandPath())
-}
-
-// takes turns errors of check into usage errors.
-func takes(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return usagef("%w; usage: %s", err, cmd.UseLine())
-		}
-		return nil
-	}
+	return clihelp.Usagef("%s; try %s --help", text, cmd.CommandPath())
 }

@@ -80,7 +80,7 @@ func TestFullOutput(t *testing.T) {
 	} {
 		var errs strings.Builder
 		code := run(t.Context(), args, strings.NewReader(""), full{}, &errs)
-		if code != exitFailed || !strings.Contains(errs.String(), "no space left") {
+		if code != 1 || !strings.Contains(errs.String(), "no space left") {
 			t.Errorf("%q: exit status %d, errors %q; want 1, and that there is no space", args, code, errs.String())
 		}
 	}

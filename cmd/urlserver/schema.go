@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"urlserver/crawlcontrol"
+	"urlserver/internal/clihelp"
 )
 
 func schemaCommand() *cobra.Command {
@@ -11,7 +12,7 @@ func schemaCommand() *cobra.Command {
 		Use:     "schema",
 		Short:   "Print the JSON Schema of the requests of crawl control",
 		Example: "  urlserver schema",
-		Args:    takes(cobra.NoArgs),
+		Args:    clihelp.Takes(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := cmd.OutOrStdout().Write(crawlcontrol.Schema())
 			return err

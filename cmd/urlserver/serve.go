@@ -49,7 +49,7 @@ func serveCommand() *cobra.Command {
 			"On SIGHUP it reads FILE again and applies what a running daemon can change; the log names the rest.\n" +
 			"Variables of the environment go before FILE: URLSERVER_HTTP_LISTEN is http.listen.",
 		Example: "  urlserver serve my.toml",
-		Args:    takes(cobra.ExactArgs(1)),
+		Args:    clihelp.Takes(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			hups, stop := hangups()
 			defer stop()
@@ -374,7 +374,7 @@ func refetching(store docindex.Store, after configs.RefetchAfter) docindex.Store
 func (s *server) die(err error) {
 	s.log.Error().Err(err).Msg("the daemon ends at once")
 	s.out.Close(nil)
-	os.Exit(exitFailed)
+	os.Exit(1)
 }
 
 // run works until ctx ends. HTTP stays until the daemon has stopped, so that it can be watched, and

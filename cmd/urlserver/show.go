@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"urlserver/docindex"
+	"urlserver/internal/clihelp"
 	"urlserver/protocol"
 )
 
@@ -49,13 +50,13 @@ func showCommand() *cobra.Command {
 			"The URL is looked up as put stores it, so it need not be written in the same way.\n" +
 			"Exit status 1 if the index does not know it.",
 		Example: "  urlserver show https://example.org/\n  urlserver show --crawl news https://example.org/",
-		Args:    takes(cobra.ExactArgs(1)),
+		Args:    clihelp.Takes(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.open(); err != nil {
 				return err
 			}
 			if args[0] == "" {
-				return usagef("URL is empty")
+				return clihelp.Usagef("URL is empty")
 			}
 			for name, value := range map[string]string{"url": args[0], "crawl": crawl, "key": key} {
 				if value != "" {

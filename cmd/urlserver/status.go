@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"urlserver/internal/clihelp"
 )
 
 // status is the answer of /api/status.
@@ -120,7 +122,7 @@ func statusCommand() *cobra.Command {
 			"             hosts that it is asked to leave out; all documents of an embedded index, by state\n" +
 			"  spiders    how many are connected, and what each has in flight, was sent, and has done",
 		Example: "  urlserver status\n  urlserver status --json",
-		Args:    takes(cobra.NoArgs),
+		Args:    clihelp.Takes(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := c.open(); err != nil {
 				return err

@@ -33,10 +33,10 @@ func topCommand() *cobra.Command {
 			"  q                quit\n" +
 			"Elsewhere it prints a line a second.",
 		Example: "  urlserver top\n  urlserver top --lines 5",
-		Args:    takes(cobra.NoArgs),
+		Args:    clihelp.Takes(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if lines < 0 {
-				return usagef("--lines %d: a number from 0 is wanted", lines)
+				return clihelp.Usagef("--lines %d: a number from 0 is wanted", lines)
 			}
 			if err := c.open(); err != nil {
 				return err

@@ -20,7 +20,7 @@ var shells = map[string]func(root *cobra.Command, w io.Writer) error{
 
 // Completion returns a command that prints a completion script for the command called name, to
 // which it is added.
-func Completion(takes Takes, name string) *cobra.Command {
+func Completion(name string) *cobra.Command {
 	names := slices.Sorted(maps.Keys(shells))
 	return &cobra.Command{
 		Use:   "completion SHELL",
@@ -28,7 +28,7 @@ func Completion(takes Takes, name string) *cobra.Command {
 		Long: "SHELL is " + strings.Join(names, ", ") + ". For bash, in the shell that is to complete:\n" +
 			"  source <(" + name + " completion bash)",
 		ValidArgs: names,
-		Args: takes(func(cmd *cobra.Command, args []string) error {
+		Args: Takes(func(cmd *cobra.Command, args []string) error {
 			if err := cobra.ExactArgs(1)(cmd, args); err != nil {
 				return err
 			}

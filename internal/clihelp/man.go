@@ -13,17 +13,14 @@ import (
 // Note is an entry in a list of a manual page.
 type Note struct{ Name, Text string }
 
-// Takes wraps a check of arguments, so that its errors are errors of usage.
-type Takes func(check cobra.PositionalArgs) cobra.PositionalArgs
-
 // Man returns a hidden command, for packages, that prints the manual page of the command to which
 // it is added. files and environment are the lists in these sections.
-func Man(takes Takes, files, environment []Note) *cobra.Command {
+func Man(files, environment []Note) *cobra.Command {
 	return &cobra.Command{
 		Use:    "man",
 		Short:  "Print the manual page",
 		Hidden: true,
-		Args:   takes(cobra.NoArgs),
+		Args:   Takes(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var page manPage
 			page.write(cmd.Root(), files, environment)

@@ -13,11 +13,11 @@ var version, revision string
 
 // Version returns a command that prints version, revision and Go version of the command to which it
 // is added.
-func Version(takes Takes) *cobra.Command {
+func Version() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print version, revision and Go version",
-		Args:  takes(cobra.NoArgs),
+		Args:  Takes(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), versionOf(cmd.Root().Name(), Build()))
 			return err

@@ -2,10 +2,7 @@
 package cli
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"os"
 	"runtime/debug"
@@ -60,32 +57,13 @@ func Main(stores Stores) int {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	ctx, stop := clihelp.Interrupted()
-	err := Run(ctx, stores, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
-	stop()
-	if err != nil {
-		clihelp.PrintError(os.Stderr, "hostreservation", err)
-	}
-	return ExitStatus(err)
+	return clihelp.Main("hostreservation", func(ctx context.Context) error {
+		return Run(ctx, stores, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	})
 }
 
-// ExitStatus returns the exit status for an error of Run.
-func ExitStatus(err error) int {
-	switch {
-	case err == nil:
-		return 0
-	case errors.As(err, new(usageError)):
-		return 2
-	}
-	return 1
-}
-
-// usageError is an error in the command line.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+// ExitStatus is [clihelp.ExitStatus].
+func ExitStatus(err error) int { return clihelp.ExitStatus(err) }
 
 // Run executes a command line until it is done or ctx ends.
 func Run(ctx context.Context, stores Stores, args []string, in io.Reader, out, errs io.Writer) error {
@@ -97,19 +75,19 @@ func Run(ctx context.Context, stores Stores, args []string, in io.Reader, out, e
 			"(api/reservation/reservation.proto): one at a time, and never sooner than the host may " +
 			"be asked.\n\nResults go to standard output, everything else to standard error.\n" +
 			"Exit status: 0 done, 1 failed, 2 wrong usage.",
-		Args:          takes(cobra.NoArgs),
+		Args:          clihelp.Takes(cobra.NoArgs),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(*cobra.Command, []string) error {
-			return usageError{errors.New("no command; try hostreservation --help")}
+			return clihelp.Usagef("no command; try hostreservation --help")
 		},
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return clihelp.Usagef("%w", err) })
 	clihelp.VersionFlag(root)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(serveCommand(stores), seedsCommand(), statsCommand(), explainCommand(), listCommand(),
-		clihelp.Version(takes), clihelp.Completion(takes, "hostreservation"),
-		clihelp.Man(takes, []clihelp.Note{{Name: "/etc/urlserver/hostreservation.env",
+		clihelp.Version(), clihelp.Completion("hostreservation"),
+		clihelp.Man([]clihelp.Note{{Name: "/etc/urlserver/hostreservation.env",
 			Text: "Flags and secrets of the packaged service."}},
 			[]clihelp.Note{{Name: tokenEnv,
 				Text: "What callers are asked for, and what commands that call say."}}),
@@ -117,21 +95,5 @@ func Run(ctx context.Context, stores Stores, args []string, in io.Reader, out, e
 	for _, cmd := range root.Commands() {
 		clihelp.CompleteArgs(cmd)
 	}
-	root.SetArgs(append([]string{}, args...)) // nil would mean the arguments of the process
-	root.SetIn(in)
-	plain := &clihelp.Plain{W: out} // text from servers must not control the terminal
-	root.SetOut(plain)
-	root.SetErr(errs)
-	err := root.ExecuteContext(ctx)
-	return cmp.Or(err, plain.Failed())
-}
-
-// takes turns errors of check into usage errors.
-func takes(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return usagef("%w; usage: %s", err, cmd.UseLine())
-		}
-		return nil
-	}
+	return clihelp.Run(ctx, root, args, in, out, errs)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"urlserver/internal/clihelp"
 	"urlserver/internal/netguard"
 	"urlserver/reservation/grpcclient"
 )
@@ -56,7 +57,7 @@ func statsCommand() *cobra.Command {
 		Use:     "stats",
 		Short:   "Count hosts, leases and aliases",
 		Example: "  hostreservation stats",
-		Args:    takes(cobra.NoArgs),
+		Args:    clihelp.Takes(cobra.NoArgs),
 	}, func(ctx context.Context, s *grpcclient.Store, _ []string, out io.Writer) error {
 		n, err := s.Stats(ctx)
 		if err != nil {
@@ -74,7 +75,7 @@ func explainCommand() *cobra.Command {
 		Use:     "explain HOST",
 		Short:   "Tell who has a host, or when it may be asked",
 		Example: "  hostreservation explain example.org",
-		Args:    takes(cobra.ExactArgs(1)),
+		Args:    clihelp.Takes(cobra.ExactArgs(1)),
 	}, func(ctx context.Context, s *grpcclient.Store, args []string, out io.Writer) error {
 		x, err := s.Explain(ctx, args[0])
 		if err != nil {
@@ -95,7 +96,7 @@ func listCommand() *cobra.Command {
 		Use:     "list NAME",
 		Short:   "List the hosts of an alias, by its name or by one of its hosts",
 		Example: "  hostreservation list example.org",
-		Args:    takes(cobra.ExactArgs(1)),
+		Args:    clihelp.Takes(cobra.ExactArgs(1)),
 	}, func(ctx context.Context, s *grpcclient.Store, args []string, out io.Writer) error {
 		alias, hosts, err := s.GetAlias(ctx, args[0])
 		if err != nil {

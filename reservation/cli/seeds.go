@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"urlserver/internal/clihelp"
 	"urlserver/internal/weburl"
 	"urlserver/reservation"
 	"urlserver/reservation/grpcclient"
@@ -32,7 +33,7 @@ func seedsCommand() *cobra.Command {
 			"and those that begin with # are passed over. Exit status 1 if a line is no URL; the others " +
 			"are added all the same.",
 		Example: "  hostreservation seeds urls.txt",
-		Args:    takes(cobra.ExactArgs(1)),
+		Args:    clihelp.Takes(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := io.NopCloser(cmd.InOrStdin())
 			if args[0] != "-" {

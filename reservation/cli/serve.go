@@ -47,7 +47,7 @@ func serveCommand(stores Stores) *cobra.Command {
 		Short: "Serve reservations over gRPC until interrupted",
 		Long: "Serves the host reservation service (api/reservation/reservation.proto). Several may " +
 			"serve one " + stores.Far + ".",
-		Args: takes(cobra.NoArgs),
+		Args: clihelp.Takes(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := clihelp.NewLogWriter(cmd.ErrOrStderr())
 			log := zerolog.New(out).With().Timestamp().Logger()
@@ -89,26 +89,26 @@ func (set *settings) flags(f *pflag.FlagSet) {
 func (s settings) check() error {
 	switch o := s.opening; {
 	case !s.stores.has(o.Store):
-		return usagef("--store %q: %s", o.Store, s.stores.listed())
+		return clihelp.Usagef("--store %q: %s", o.Store, s.stores.listed())
 	case o.Store != s.stores.Local && len(o.Addrs) == 0:
-		return usagef("--store %s needs --addrs", o.Store)
+		return clihelp.Usagef("--store %s needs --addrs", o.Store)
 	case o.Penalty < 0 || o.Penalty > reservation.MaxLease:
-		return usagef("--penalty %v: from 0s to %v", o.Penalty, reservation.MaxLease)
+		return clihelp.Usagef("--penalty %v: from 0s to %v", o.Penalty, reservation.MaxLease)
 	case s.janitor < 10*time.Millisecond || s.janitor > time.Hour:
-		return usagef("--janitor %v: from 10ms to 1h", s.janitor)
+		return clihelp.Usagef("--janitor %v: from 10ms to 1h", s.janitor)
 	}
 	for _, at := range []struct{ flag, addr string }{{"--listen", s.listen}, {"--metrics", s.metrics}} {
 		if _, _, err := net.SplitHostPort(at.addr); err != nil && (at.addr != "" || at.flag == "--listen") {
-			return usagef("%s %q: HOST:PORT is wanted, as in 127.0.0.1:7072", at.flag, at.addr)
+			return clihelp.Usagef("%s %q: HOST:PORT is wanted, as in 127.0.0.1:7072", at.flag, at.addr)
 		}
 	}
 	guarded := s.insecure || s.token != ""
 	if !guarded && s.files.Cert == "" && !isLoopback(s.listen) {
-		return usagef("--listen %s is open to others without token or TLS: set --token or --tls-cert, "+
+		return clihelp.Usagef("--listen %s is open to others without token or TLS: set --token or --tls-cert, "+
 			"listen on 127.0.0.1, or say --allow-insecure", s.listen)
 	}
 	if !guarded && s.metrics != "" && !isLoopback(s.metrics) {
-		return usagef("--metrics %s is open to others: set --token, listen on 127.0.0.1, or say "+
+		return clihelp.Usagef("--metrics %s is open to others: set --token, listen on 127.0.0.1, or say "+
 			"--allow-insecure", s.metrics)
 	}
 	return nil
