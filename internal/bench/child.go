@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 )
 
 // request is a request to a child process; reply is its answer.
@@ -87,6 +88,14 @@ func (c *child) wrap(err error) error {
 		return nil
 	}
 	return fmt.Errorf("child process %s: %w", c.role, err)
+}
+
+// profileOf has a child write a CPU profile until it ends, if profiles are wanted.
+func (b *bench) profileOf(c *child, name string) error {
+	if b.profiles == "" {
+		return nil
+	}
+	return c.ask("profile", filepath.Join(b.profiles, name), nil)
 }
 
 // stop ends the child and waits for it.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"urlserver/urlserver"
@@ -132,10 +131,8 @@ func takeStop(ctx context.Context, b *bench, kind string) (rows []row, err error
 	if err := pause(ctx, stopWarmUp); err != nil {
 		return nil, err
 	}
-	if b.profiles != "" {
-		if err := d.ask("profile", filepath.Join(b.profiles, "stop-"+kind+".prof"), nil); err != nil {
-			return nil, err
-		}
+	if err := b.profileOf(d, "stop-"+kind+".prof"); err != nil {
+		return nil, err
 	}
 	var before, during lateness
 	var first, second usage

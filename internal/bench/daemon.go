@@ -46,7 +46,6 @@ type daemon struct {
 
 	cancel  context.CancelFunc
 	ended   chan error
-	profile *os.File
 	unwatch func() error // ends its HTTP server; nil: there is none
 }
 
@@ -119,8 +118,6 @@ func (d *daemon) share(cfg configs.Reservation, parts *urlserver.Parts) {
 
 func (d *daemon) do(ctx context.Context, r request) (any, error) {
 	switch r.Do {
-	case "usage":
-		return readUsage()
 	case "collect":
 		return collect(), nil
 	case "status":
@@ -141,8 +138,6 @@ func (d *daemon) do(ctx context.Context, r request) (any, error) {
 		return d.serveHTTP()
 	case "ramp":
 		return nil, d.ramp(ctx)
-	case "profile":
-		return nil, d.startProfile(r.Arg)
 	case "heap":
 		return nil, writeHeap(r.Arg)
 	}
@@ -203,13 +198,6 @@ func (d *daemon) crowd(ctx context.Context) error {
 	return d.fill(ctx, 0, d.URLs)
 }
 
-func (d *daemon) startProfile(file string) (err error) {
-	if d.profile, err = os.Create(file); err != nil {
-		return err
-	}
-	return pprof.StartCPUProfile(d.profile)
-}
-
 // writeHeap writes a heap profile as of the last garbage collection.
 func writeHeap(file string) error {
 	f, err := os.Create(file)
@@ -220,10 +208,6 @@ func writeHeap(file string) error {
 }
 
 func (d *daemon) close() error {
-	if d.profile != nil {
-		pprof.StopCPUProfile()
-		defer d.profile.Close()
-	}
 	if d.unwatch != nil {
 		if err := d.unwatch(); err != nil {
 			return fmt.Errorf("HTTP: %w", err)

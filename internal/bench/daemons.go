@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"runtime"
 	"time"
 
@@ -91,11 +90,8 @@ func (s *scale) work(ctx context.Context, b *bench, addr string, store *redis.St
 			return err
 		}
 		daemons = append(daemons, d)
-		if b.profiles != "" {
-			if err := d.ask("profile", filepath.Join(b.profiles,
-				fmt.Sprintf("daemons-%d-%d.prof", s.daemons, n)), nil); err != nil {
-				return err
-			}
+		if err := b.profileOf(d, fmt.Sprintf("daemons-%d-%d.prof", s.daemons, n)); err != nil {
+			return err
 		}
 		spider, err := b.start(ctx, "spider", &spider{Addr: door, Conns: 1}, nil)
 		if err != nil {

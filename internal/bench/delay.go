@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"urlserver/urlserver"
@@ -50,10 +49,8 @@ func takeDelayOf(ctx context.Context, b *bench, start, begun string,
 	if err := d.ask(start, "", nil); err != nil {
 		return nil, err
 	}
-	if b.profiles != "" {
-		if err := d.ask("profile", filepath.Join(b.profiles, "delay.prof"), nil); err != nil {
-			return nil, err
-		}
+	if err := b.profileOf(d, "delay.prof"); err != nil {
+		return nil, err
 	}
 	return measureDelay(ctx, d, s, begun, warmUp)
 }

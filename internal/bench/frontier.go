@@ -7,8 +7,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"path/filepath"
-	"runtime/pprof"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -68,10 +66,8 @@ func overFrontier(ctx context.Context, b *bench, kind, what string, gets float64
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
-	if b.profiles != "" {
-		if err := s.ask("profile", filepath.Join(b.profiles, "frontier-"+kind+".prof"), nil); err != nil {
-			return nil, err
-		}
+	if err := b.profileOf(s.child, "frontier-"+kind+".prof"); err != nil {
+		return nil, err
 	}
 	put := func(from int) func(*overClient) error {
 		return func(c *overClient) error { return c.put(ctx, from, from+urls) }
@@ -239,9 +235,8 @@ type frontierServer struct {
 	Kind string // "memory", "disk", or "nothing": it acknowledges each item at once
 	Path string // of the index on disk
 
-	stop    func() error // nil: it does not serve
-	store   io.Closer    // nil: nothing to close
-	profile *os.File
+	stop  func() error // nil: it does not serve
+	store io.Closer    // nil: nothing to close
 }
 
 // open returns the address of the service.
@@ -280,24 +275,11 @@ func (f *frontierServer) open(ctx context.Context) (ready any, err error) {
 	return l.Addr().String(), nil
 }
 
-func (f *frontierServer) do(_ context.Context, r request) (_ any, err error) {
-	switch r.Do {
-	case "usage":
-		return readUsage()
-	case "profile":
-		if f.profile, err = os.Create(r.Arg); err == nil {
-			err = pprof.StartCPUProfile(f.profile)
-		}
-		return nil, err
-	}
+func (f *frontierServer) do(_ context.Context, r request) (any, error) {
 	return nil, unknown(r)
 }
 
 func (f *frontierServer) close() (err error) {
-	if f.profile != nil {
-		pprof.StopCPUProfile()
-		err = f.profile.Close()
-	}
 	if f.stop != nil {
 		err = errors.Join(err, f.stop())
 	}

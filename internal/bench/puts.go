@@ -10,8 +10,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
-	"runtime/pprof"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -166,11 +164,9 @@ func runPuts(ctx context.Context, b *bench, index string, k putKind, bodies [][]
 		return r, err
 	}
 	defer func() { err = errors.Join(err, c.stop()) }()
-	if b.profiles != "" {
-		file := fmt.Sprintf("puts-%s-%d-%d.prof", index, slices.IndexFunc(putKinds, k.is), turn)
-		if err := c.ask("profile", filepath.Join(b.profiles, file), nil); err != nil {
-			return r, err
-		}
+	file := fmt.Sprintf("puts-%s-%d-%d.prof", index, slices.IndexFunc(putKinds, k.is), turn)
+	if err := b.profileOf(c, file); err != nil {
+		return r, err
 	}
 	var before, after usage
 	if err := c.ask("usage", "", &before); err != nil {
@@ -237,7 +233,6 @@ type putServer struct {
 	ended   chan error
 	server  *http.Server
 	closing func() error // nil: nothing to close
-	profile *os.File
 }
 
 // open returns the base URL of the index.
@@ -289,24 +284,11 @@ func putPages(ctx context.Context, store docindex.Putter) error {
 	return err
 }
 
-func (p *putServer) do(_ context.Context, r request) (_ any, err error) {
-	switch r.Do {
-	case "usage":
-		return readUsage()
-	case "profile":
-		if p.profile, err = os.Create(r.Arg); err == nil {
-			err = pprof.StartCPUProfile(p.profile)
-		}
-		return nil, err
-	}
+func (p *putServer) do(_ context.Context, r request) (any, error) {
 	return nil, unknown(r)
 }
 
 func (p *putServer) close() (err error) {
-	if p.profile != nil {
-		pprof.StopCPUProfile()
-		err = p.profile.Close()
-	}
 	if p.server != nil {
 		err = errors.Join(err, p.server.Close())
 		if ended := <-p.ended; !errors.Is(ended, http.ErrServerClosed) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"urlserver/urlserver"
@@ -70,10 +69,8 @@ func reservingDaemon(ctx context.Context, b *bench, store, name string) (cpu tim
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, d.stop()) }()
-	if b.profiles != "" {
-		if err := d.ask("profile", filepath.Join(b.profiles, "reserving-"+name+".prof"), nil); err != nil {
-			return 0, err
-		}
+	if err := b.profileOf(d, "reserving-"+name+".prof"); err != nil {
+		return 0, err
 	}
 	var before, after usage
 	if err := d.ask("usage", "", &before); err != nil {

@@ -12,7 +12,7 @@ import (
 type player interface {
 	// open receives the job. It returns what the parent needs before it goes on.
 	open(ctx context.Context) (ready any, err error)
-	// do answers a request.
+	// do answers a request that only its role knows.
 	do(ctx context.Context, r request) (answer any, err error)
 	close() error
 }
@@ -56,6 +56,8 @@ func play(ctx context.Context, role string, in io.Reader, out io.Writer) (err er
 	if err := answer(to, ready, err); err != nil {
 		return err
 	}
+	endProfile := func() error { return nil }
+	defer func() { err = errors.Join(err, endProfile()) }()
 	for {
 		var r request
 		if err := from.Decode(&r); errors.Is(err, io.EOF) {
@@ -63,7 +65,15 @@ func play(ctx context.Context, role string, in io.Reader, out io.Writer) (err er
 		} else if err != nil {
 			return err
 		}
-		body, err := p.do(ctx, r)
+		var body any
+		switch r.Do {
+		case "usage":
+			body, err = readUsage()
+		case "profile":
+			endProfile, err = startProfile(r.Arg)
+		default:
+			body, err = p.do(ctx, r)
+		}
 		if err := answer(to, body, err); err != nil {
 			return err
 		}

@@ -67,8 +67,6 @@ func (x *scaled) do(ctx context.Context, r request) (any, error) {
 		return time.Since(began), x.put(ctx, w)
 	case "get":
 		return time.Since(began), x.get(ctx, w.URLs)
-	case "usage":
-		return readUsage()
 	}
 	return nil, unknown(r)
 }

@@ -97,12 +97,18 @@ func (b *bench) profile(name string) (stop func() error, err error) {
 	if b.profiles == "" {
 		return func() error { return nil }, nil
 	}
-	f, err := os.Create(filepath.Join(b.profiles, name))
+	return startProfile(filepath.Join(b.profiles, name))
+}
+
+// startProfile writes a CPU profile of this process into a file until stop is called.
+func startProfile(file string) (stop func() error, err error) {
+	stop = func() error { return nil }
+	f, err := os.Create(file)
 	if err != nil {
-		return nil, err
+		return stop, err
 	}
 	if err := pprof.StartCPUProfile(f); err != nil {
-		return nil, errors.Join(err, f.Close())
+		return stop, errors.Join(err, f.Close())
 	}
 	return func() error { pprof.StopCPUProfile(); return f.Close() }, nil
 }

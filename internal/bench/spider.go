@@ -74,8 +74,6 @@ func (s *spider) do(ctx context.Context, r request) (any, error) {
 		}
 		u, err := readUsage()
 		return result{Took: s.took, CPU: u.CPU}, err
-	case "usage":
-		return readUsage()
 	case "time":
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 )
 
@@ -101,11 +100,8 @@ func throughDaemon(ctx context.Context, b *bench, job daemon, hosts, spiders int
 	} else if err := d.ask("fill", "", nil); err != nil {
 		return t, err
 	}
-	if b.profiles != "" {
-		file := filepath.Join(b.profiles, name)
-		if err := d.ask("profile", file, nil); err != nil {
-			return t, err
-		}
+	if err := b.profileOf(d, name); err != nil {
+		return t, err
 	}
 	var before, after usage
 	if err := d.ask("usage", "", &before); err != nil {
