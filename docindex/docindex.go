@@ -233,7 +233,6 @@ type Refusal struct {
 type StoreStats struct {
 	Scheduled, InTransit, Completed int        // documents by state
 	Hosts                           int        // queues; where clients give no keys, one per host and crawl
-	HostsDue                        int        // of these, queues with something scheduled or in transit
 	Outcomes                        [Kinds]int // outcomes taken, by kind
 	Bytes                           int64      // memory or disk used, without the runtime's overhead
 }

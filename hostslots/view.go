@@ -205,7 +205,6 @@ type HostView struct {
 	Slot           int           // of its group; -1: none
 	Queued         int           // the host's documents that are not at a spider
 	InFlight       int           // the host's documents at spiders
-	OwnRequests    int           // own requests to the host, waiting or open
 	Offers         bool          // it has a document that may be sent when it is next in its group
 	Suspended      bool          // documents wait for a spider of their pool
 	InSlotQueue    bool          // its group waits for a slot
@@ -229,7 +228,7 @@ type HostView struct {
 func (h Host) View() HostView {
 	s, r := h.s, h.record()
 	v := HostView{
-		Slot: -1, OwnRequests: int(r.own), Offers: r.first != 0, Queued: int(r.docs),
+		Slot: -1, Offers: r.first != 0, Queued: int(r.docs),
 		HostDelay: s.pacer.extra(&r.site).crawlDelay, Blocked: h.BlockedUntil(), Limits: h.Limits(),
 		Moving: r.moving, AddressPending: r.addressPending,
 	}

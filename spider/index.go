@@ -165,7 +165,6 @@ func (x *index) deliver(ctx context.Context, b batch) error {
 			}
 			return x.deliver(ctx, second)
 		}
-		x.count.indexErrors.Add(1)
 		x.log.Warn().Err(err).Msg("links not taken; trying again")
 	}
 }

@@ -40,7 +40,6 @@ func (p *puts) put(ctx context.Context, objects []string) error {
 		if objects, err = p.putOnce(ctx, objects); err != nil || len(objects) == 0 {
 			return err
 		}
-		p.count.indexErrors.Add(1)
 	}
 }
 

@@ -10,28 +10,25 @@ type Stats struct {
 	Daemons  int64 // open connections
 	InFlight int64 // documents received and not yet DONE
 
-	Fetched   int64 // answers with a status
-	Failed    int64 // documents without an answer, or without a complete one
-	Truncated int64 // bodies cut at the limit
-	Bytes     int64 // of bodies, as sent
-	Working   int64 // WORKING lines
-	BadLines  int64 // invalid lines of the daemon
+	Fetched  int64 // answers with a status
+	Failed   int64 // documents without an answer, or without a complete one
+	Bytes    int64 // of bodies, as sent
+	Working  int64 // WORKING lines
+	BadLines int64 // invalid lines of the daemon
 
 	Links        int64 // links found, each once per page
 	LinksTaken   int64 // links that the index took, also known ones
 	LinksRefused int64 // links that the index refused as invalid
-	LinksDropped int64 // links beyond a page's limit
 
-	IndexErrors   int64 // requests to the index that failed and were tried again
 	ArchiveErrors int64 // records that could not be written and were tried again
 }
 
 type counters struct {
-	daemons, inFlight                             atomic.Int64
-	fetched, failed, truncated, bytes             atomic.Int64
-	working, badLines                             atomic.Int64
-	links, linksTaken, linksRefused, linksDropped atomic.Int64
-	indexErrors, archiveErrors                    atomic.Int64
+	daemons, inFlight               atomic.Int64
+	fetched, failed, bytes          atomic.Int64
+	working, badLines               atomic.Int64
+	links, linksTaken, linksRefused atomic.Int64
+	archiveErrors                   atomic.Int64
 }
 
 // Stats returns the counters. They are read one after the other, not at one moment.
@@ -42,15 +39,12 @@ func (s *Spider) Stats() Stats {
 		InFlight:      c.inFlight.Load(),
 		Fetched:       c.fetched.Load(),
 		Failed:        c.failed.Load(),
-		Truncated:     c.truncated.Load(),
 		Bytes:         c.bytes.Load(),
 		Working:       c.working.Load(),
 		BadLines:      c.badLines.Load(),
 		Links:         c.links.Load(),
 		LinksTaken:    c.linksTaken.Load(),
 		LinksRefused:  c.linksRefused.Load(),
-		LinksDropped:  c.linksDropped.Load(),
-		IndexErrors:   c.indexErrors.Load(),
 		ArchiveErrors: c.archiveErrors.Load(),
 	}
 }

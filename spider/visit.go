@@ -60,9 +60,6 @@ func (s *Spider) tally(a answer, err error, u weburl.URL) {
 		return
 	}
 	s.count.fetched.Add(1)
-	if a.cut == cutLength {
-		s.count.truncated.Add(1)
-	}
 }
 
 // keep writes the answer to the archive, if there is one. It tries until it succeeds.
@@ -114,7 +111,6 @@ func (s *Spider) putLinks(ctx context.Context, a answer, docID []byte, links *pu
 			Msg("a sitemap is not read to its end")
 	}
 	s.count.links.Add(int64(len(found.urls)))
-	s.count.linksDropped.Add(int64(found.dropped))
 	switch {
 	case s.cfg.Index == onConnection:
 		return links.put(ctx, found.objects(docID))

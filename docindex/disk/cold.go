@@ -118,7 +118,7 @@ func (c *coldQueues) loadAny(no uint32) (id uint32, err error) {
 	}
 	q, err := c.readRow(numberKey(queueRow, no))
 	for crawl := uint32(0); q == nil && err == nil && crawl < max(1, c.sched.CrawlBound()); crawl++ {
-		q, err = c.readRow(freshKey(nil, crawl, no))
+		q, err = c.readRow(freshKey(crawl, no))
 	}
 	if q == nil || err != nil {
 		return 0, err
@@ -130,7 +130,7 @@ func (c *coldQueues) loadAny(no uint32) (id uint32, err error) {
 func (c *coldQueues) read(crawl, no uint32) (*queueRecord, error) {
 	q, err := c.readRow(numberKey(queueRow, no))
 	if q == nil && err == nil {
-		q, err = c.readRow(freshKey(nil, crawl, no))
+		q, err = c.readRow(freshKey(crawl, no))
 	}
 	return q, err
 }
@@ -322,7 +322,7 @@ func (r *queueRows) read(key []byte) (q *queueRecord, err error) {
 func (r *queueRows) of(crawl, no uint32) (*queueRecord, error) {
 	q, err := r.read(numberKey(queueRow, no))
 	if q == nil && err == nil {
-		q, err = r.read(freshKey(nil, crawl, no))
+		q, err = r.read(freshKey(crawl, no))
 	}
 	return q, err
 }

@@ -136,7 +136,7 @@ func (c *checking) queue(key, value []byte) error {
 	}
 	delete(c.keys, no)
 	crawl, _ := s.base.Sched.FindCrawl(q.crawl)
-	if fresh && string(key) != string(freshKey(nil, crawl, no)) {
+	if fresh && string(key) != string(freshKey(crawl, no)) {
 		return fmt.Errorf("its crawl is number %d", crawl)
 	}
 	row := string(wakeKey(nil, crawl, wakePlace{q.wake, no}))

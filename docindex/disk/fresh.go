@@ -16,9 +16,8 @@ import (
 
 const freshKeyLen = 1 + 4 + 4
 
-func freshKey(dst []byte, crawl, no uint32) []byte {
-	dst = binary.BigEndian.AppendUint32(append(dst, freshRow), crawl)
-	return binary.BigEndian.AppendUint32(dst, no)
+func freshKey(crawl, no uint32) []byte {
+	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32([]byte{freshRow}, crawl), no)
 }
 
 // leaveFresh deletes the freshRow of a queue, if it has one. The queue has no row then.
@@ -60,7 +59,7 @@ func (c *coldQueues) wait(crawl uint32) (w waiting, err error) {
 		return w, err
 	}
 	if w.fresh, err = c.db.NewIter(&pebble.IterOptions{
-		LowerBound: freshKey(nil, crawl, w.place.fresh), UpperBound: numberEnd(freshRow, crawl)}); err == nil {
+		LowerBound: freshKey(crawl, w.place.fresh), UpperBound: numberEnd(freshRow, crawl)}); err == nil {
 		w.wakes.First()
 		w.fresh.First()
 		if err = w.readWake(); err == nil {

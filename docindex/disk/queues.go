@@ -219,7 +219,7 @@ func (x *queueTable) putRow(id uint32, cold bool, now int64) {
 func (x *queueTable) rowKey(id uint32) []byte {
 	q := x.at(id)
 	if q.fresh {
-		return freshKey(nil, x.sched.CrawlNo(id), q.no)
+		return freshKey(x.sched.CrawlNo(id), q.no)
 	}
 	return numberKey(queueRow, q.no)
 }

@@ -97,7 +97,7 @@ func (c *coldQueues) someRows(
 	}
 	defer rows.Close()
 	fresh, err := c.db.NewIter(&pebble.IterOptions{
-		LowerBound: freshKey(nil, crawl, from), UpperBound: freshKey(nil, crawl, end)})
+		LowerBound: freshKey(crawl, from), UpperBound: freshKey(crawl, end)})
 	if err != nil {
 		return 0, err
 	}

@@ -53,9 +53,9 @@ func (s *Store) dispatchLocked(t transit, until, now int64) (id uint32) {
 	return id
 }
 
-// finishLocked ends the transit of a document and returns it. With Scheduled the document is
-// scheduled again at its place; with Completed the caller writes its row.
-func (s *Store) finishLocked(id uint32, to docindex.State, now int64) transit {
+// finishLocked ends the transit of a document. With Scheduled the document is scheduled again at its
+// place; with Completed the caller writes its row.
+func (s *Store) finishLocked(id uint32, to docindex.State, now int64) {
 	s.base.Leases.Remove(id)
 	t, last := s.transits.remove(id)
 	if last {
@@ -71,7 +71,7 @@ func (s *Store) finishLocked(id uint32, to docindex.State, now int64) transit {
 	}
 	if !s.base.Sched.Exists(t.queue) {
 		s.base.Sched.CountBack(t.queue, []byte(t.host), t.consumer, now)
-		return t
+		return
 	}
 	if to == docindex.Scheduled {
 		s.base.Sched.Move(t.queue, queuesched.InTransit, queuesched.Scheduled)
@@ -83,5 +83,4 @@ func (s *Store) finishLocked(id uint32, to docindex.State, now int64) transit {
 		}
 	}
 	s.base.Sched.CountBack(t.queue, []byte(t.host), t.consumer, now)
-	return t
 }

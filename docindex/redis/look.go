@@ -276,8 +276,7 @@ func (s *Store) Stats() docindex.StoreStats {
 	}
 	st := docindex.StoreStats{
 		Scheduled: int(n["1"]), InTransit: int(n["2"]), Completed: int(n["3"]), Hosts: int(n["q"]),
-		HostsDue: int(n["a"]),
-		Bytes:    usedMemory(ctx, client),
+		Bytes: usedMemory(ctx, client),
 	}
 	for k := range docindex.Kinds {
 		st.Outcomes[k] = int(n["k"+strconv.Itoa(k)])

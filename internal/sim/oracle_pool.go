@@ -29,7 +29,7 @@ func (f *fetches) least() time.Duration { return min(f.last, f.mean) }
 func (f *fetches) most() time.Duration  { return max(f.last, f.mean) }
 
 // chosen checks that a spider may get a document.
-func (o *oracle) chosen(id uint32, d *document) {
+func (o *oracle) chosen(id uint32) {
 	sp := o.spiders[id]
 	if o.service == nil || sp.inFlight == 0 || o.suspected > 0 { // a spider may be kept for what was lost before
 		return

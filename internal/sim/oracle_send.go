@@ -166,7 +166,7 @@ func (o *oracle) begin(tx *transaction) {
 	if sp.mustClose {
 		o.wrong(RuleHangUp, "spider %d gets %s, and a document was with it for too long", tx.spider, tx.id)
 	}
-	o.chosen(tx.spider, tx.doc)
+	o.chosen(tx.spider)
 	if tx.doc.lost {
 		tx.suspect = true
 		sp.suspects++

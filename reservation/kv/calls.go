@@ -34,7 +34,7 @@ func (s *Store) do(ctx context.Context, c reservation.Call) (a reservation.Answe
 	at := s.passed(c.Moment(now), now)
 	switch c.Verb {
 	case reservation.AddHost:
-		a.Added, a.Err = s.add(ctx, c.Host, at, now)
+		a.Added, a.Err = s.add(ctx, c.Host, at)
 	case reservation.DeleteHost:
 		a.Err = s.remove(ctx, c, at, now)
 	case reservation.TryReserve:
@@ -49,7 +49,7 @@ func (s *Store) do(ctx context.Context, c reservation.Call) (a reservation.Answe
 	return a
 }
 
-func (s *Store) add(ctx context.Context, host string, due, now int64) (added bool, err error) {
+func (s *Store) add(ctx context.Context, host string, due int64) (added bool, err error) {
 	alias, err := s.read(ctx, aliasKey(host))
 	if err != nil {
 		return false, err

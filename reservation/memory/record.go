@@ -119,7 +119,6 @@ func (h *record) leave() {
 // list is a doubly linked queue of groups. Any element can be removed.
 type list struct {
 	head, tail *record
-	len        int
 }
 
 func (l *list) push(r *record) {
@@ -130,7 +129,6 @@ func (l *list) push(r *record) {
 		l.tail.nextReady = r
 	}
 	l.tail = r
-	l.len++
 }
 
 func (l *list) remove(r *record) {
@@ -145,5 +143,4 @@ func (l *list) remove(r *record) {
 		r.nextReady.prevReady = r.prevReady
 	}
 	r.ready, r.prevReady, r.nextReady = false, nil, nil
-	l.len--
 }

@@ -15,7 +15,6 @@ import (
 // Explanation is what is known of a host and why nothing is sent to it now.
 type Explanation struct {
 	hostslots.HostView
-	Now        time.Duration      // when this was true
 	Paused     bool               // the operator has paused sending
 	Robots     robots.Entry       // of its origin that was asked first
 	Sitemaps   []string           // that the robots.txt of its origins name
@@ -48,12 +47,12 @@ func (x *Explanation) Is(kind explain.Kind) bool {
 func (e *Engine) Explain(name []byte) (x Explanation, known bool) {
 	id := e.slots.FindHost(name)
 	if id == 0 {
-		x.Slot, x.Now, x.Paused = -1, e.now, e.sending.paused
+		x.Slot, x.Paused = -1, e.sending.paused
 		e.applyTo(&x, name)
 		x.Unasked = e.unasked(&x, x.Limits.Block)
 		return x, false
 	}
-	x = Explanation{HostView: e.slots.Host(id).View(), Now: e.now, Paused: e.sending.paused}
+	x = Explanation{HostView: e.slots.Host(id).View(), Paused: e.sending.paused}
 	counters := e.outcomes.byHost.look(id, e.slots.Host(id).Hash())
 	x.Fetched = counters.view()
 	e.slots.Host(id).Origins(func(o uint32) { x.Robots = e.robots.entry(o).Entry })

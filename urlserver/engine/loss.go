@@ -219,7 +219,7 @@ func (e *Engine) requeueLost(budget *int) {
 // takeBack queues a document again that was in flight at a spider that has gone, or ends it.
 func (e *Engine) takeBack(doc uint32, sp *spider, how hostslots.Lateness) {
 	e.spiders.parted(doc)
-	blame := e.blame(doc, sp, how)
+	blame := e.blame(sp, how)
 	switch {
 	case how == hostslots.Endless: // the fetch takes long, but the spider lives
 		delete(e.spiders.suspects, doc)
@@ -241,7 +241,7 @@ func (e *Engine) takeBack(doc uint32, sp *spider, how hostslots.Lateness) {
 }
 
 // blame returns what the end of its connection counts for a document.
-func (e *Engine) blame(doc uint32, sp *spider, how hostslots.Lateness) hostslots.Blame {
+func (e *Engine) blame(sp *spider, how hostslots.Lateness) hostslots.Blame {
 	alone := sp.loss.docs == 1
 	if sp.loss.unsent > 0 { // the youngest come back first
 		sp.loss.unsent--

@@ -46,7 +46,6 @@ type Stats struct {
 
 // SpiderStats is what is known of one connection.
 type SpiderStats struct {
-	ID         uint32
 	Addr       string
 	InFlight   int
 	Sent, Done uint64
@@ -64,7 +63,7 @@ func (e *Engine) Stats() Stats {
 	for id, sp := range e.spiders.byID {
 		if sp != nil && !sp.gone {
 			s.Spiders = append(s.Spiders, SpiderStats{
-				ID: uint32(id), Addr: sp.addr, InFlight: sp.inFlight, Sent: sp.sent, Done: sp.done,
+				Addr: sp.addr, InFlight: sp.inFlight, Sent: sp.sent, Done: sp.done,
 				Note: e.noteOf(uint32(id), sp),
 			})
 		}

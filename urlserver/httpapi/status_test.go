@@ -110,7 +110,7 @@ func TestStatusOf(t *testing.T) {
 		BadCandidates: 11, Rejected: 12, Paused: true,
 		Slots: hostslots.Counts{Slots: 20, Used: 19, Full: 18, Cooling: 17, Waiting: 16, Held: 15,
 			Leftover: 14, Unresolved: 13, InFlight: 21},
-		Spiders: []engine.SpiderStats{{ID: 1, Addr: "127.0.0.1:1", InFlight: 21, Sent: 22, Done: 23}},
+		Spiders: []engine.SpiderStats{{Addr: "127.0.0.1:1", InFlight: 21, Sent: 22, Done: 23}},
 	}
 	in.Slots.Levels = [hostslots.Levels]hostslots.LevelCounts{
 		hostslots.SiteLevel:    {Waiting: 41, Backoffs: 42, RetryAfters: 43},

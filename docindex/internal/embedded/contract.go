@@ -110,7 +110,6 @@ func (c Contract) Stats() docindex.StoreStats {
 		InTransit: int(n.URLs[queuesched.InTransit]),
 		Completed: int(n.URLs[queuesched.Completed]),
 		Hosts:     int(n.Queues),
-		HostsDue:  int(n.Active),
 		Outcomes:  outcomes,
 		Bytes:     bytes,
 	}

@@ -354,8 +354,6 @@ func (d *Scheduler) RestoreOverrun(as Overrun, now int64) {
 // Budget is the state of a domain of a crawl and its budget.
 type Budget struct {
 	Domain string
-	Pages  uint64 // that were handed out
-	Used   uint32 // of these, in this round
 	Round  uint32 // from 1 on
 	Left   uint64 // pages that the crawl hands out before the next round; 0: it is within its budget
 	Next   int64  // ms; when that will be, at the pace since it overran; Never: not known
@@ -365,7 +363,7 @@ type Budget struct {
 func (d *Scheduler) BudgetOf(id uint32, now int64) Budget {
 	q := d.queues.At(id)
 	c, one := &d.crawls[q.crawl], d.domains.at(q.domain)
-	b := Budget{Domain: d.domains.name(one), Pages: one.Pages, Used: one.Used, Round: 1}
+	b := Budget{Domain: d.domains.name(one), Round: 1}
 	if one.own == 0 {
 		return b
 	}
