@@ -29,11 +29,12 @@ var errInterrupted = errors.New("interrupted")
 
 // client calls a running daemon.
 type client struct {
-	cmd   *cobra.Command // the command with the flags
-	at    string
-	token string
-	base  *url.URL
-	http  http.Client
+	cmd    *cobra.Command // the command with the flags
+	at     string
+	token  string
+	asJSON bool
+	base   *url.URL
+	http   http.Client
 }
 
 // flags adds the flags for the daemon's address and token.
@@ -42,6 +43,12 @@ func (c *client) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.at, "at", defaultAt,
 		"HTTP `address` of the daemon, host:port or a URL; or set "+atEnv)
 	cmd.Flags().StringVar(&c.token, "token", "", "http.token of the daemon; or set "+tokenEnv)
+}
+
+// lookFlags adds the flags of a command that prints an answer of the daemon.
+func (c *client) lookFlags(cmd *cobra.Command) {
+	c.flags(cmd)
+	cmd.Flags().BoolVar(&c.asJSON, "json", false, "print the daemon's answer as it is")
 }
 
 // open checks the flags. The client follows no redirect, because it would send the token elsewhere.
@@ -73,6 +80,20 @@ func (c *client) open() error {
 func (c *client) call(ctx context.Context, method, path, contentType string, body io.Reader,
 	v any) (raw []byte, err error) {
 	return c.callURL(ctx, method, c.base.JoinPath(path), contentType, body, v)
+}
+
+// look gets an answer of the daemon, decodes it into v, and prints it: as received with --json, or by
+// print.
+func (c *client) look(cmd *cobra.Command, path string, query url.Values, v any, print func(io.Writer) error) error {
+	raw, err := c.callQuery(cmd.Context(), http.MethodGet, path, query, v)
+	if err != nil {
+		return err
+	}
+	if c.asJSON {
+		_, err = cmd.OutOrStdout().Write(raw)
+		return err
+	}
+	return print(cmd.OutOrStdout())
 }
 
 // callQuery makes one request with a query and without a body.

@@ -2,12 +2,10 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -121,7 +119,6 @@ func countsOf(counts map[string]uint64, classes []string) string {
 
 func explainCommand() *cobra.Command {
 	var c client
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "explain HOST",
 		Short: "Tell why nothing is sent to a host now",
@@ -138,25 +135,12 @@ func explainCommand() *cobra.Command {
 			if args[0] == "" {
 				return clihelp.Usagef("HOST is empty")
 			}
-			return explain(cmd.Context(), &c, cmd.OutOrStdout(), args[0], asJSON)
+			var x explanation
+			return c.look(cmd, "/api/hosts/"+url.PathEscape(args[0]), nil, &x, x.print)
 		},
 	}
-	c.flags(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the daemon's answer as it is")
+	c.lookFlags(cmd)
 	return cmd
-}
-
-func explain(ctx context.Context, c *client, out io.Writer, host string, asJSON bool) error {
-	var x explanation
-	raw, err := c.call(ctx, http.MethodGet, "/api/hosts/"+url.PathEscape(host), "", nil, &x)
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		_, err = out.Write(raw)
-		return err
-	}
-	return x.print(out)
 }
 
 func (x *explanation) print(out io.Writer) error {

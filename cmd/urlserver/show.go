@@ -2,10 +2,8 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -38,7 +36,6 @@ type shown struct {
 
 func showCommand() *cobra.Command {
 	var c client
-	var asJSON bool
 	query := url.Values{}
 	var crawl, key string
 	cmd := &cobra.Command{
@@ -63,28 +60,17 @@ func showCommand() *cobra.Command {
 					query.Set(name, value)
 				}
 			}
-			return show(cmd.Context(), &c, cmd.OutOrStdout(), query, asJSON)
+			var d shown
+			return c.look(cmd, "/docindex/urls", query, &d, func(out io.Writer) error {
+				return d.print(out, time.Now())
+			})
 		},
 	}
-	c.flags(cmd)
+	c.lookFlags(cmd)
 	cmd.Flags().StringVar(&crawl, "crawl", "", "`ID` of the crawl that the URL was put with (default "+
 		docindex.DefaultCrawl+")")
 	cmd.Flags().StringVar(&key, "key", "", "`KEY` of the queue that the URL was put with (default its host)")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the daemon's answer as it is")
 	return cmd
-}
-
-func show(ctx context.Context, c *client, out io.Writer, query url.Values, asJSON bool) error {
-	var d shown
-	raw, err := c.callQuery(ctx, http.MethodGet, "/docindex/urls", query, &d)
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		_, err = out.Write(raw)
-		return err
-	}
-	return d.print(out, time.Now())
 }
 
 func (d *shown) print(out io.Writer, now time.Time) error {

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -103,7 +101,6 @@ func (b *brokers) state() string {
 
 func statusCommand() *cobra.Command {
 	var c client
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show how a running daemon is doing",
@@ -127,25 +124,12 @@ func statusCommand() *cobra.Command {
 			if err := c.open(); err != nil {
 				return err
 			}
-			return showStatus(cmd.Context(), &c, cmd.OutOrStdout(), asJSON)
+			var s status
+			return c.look(cmd, "/api/status", nil, &s, s.print)
 		},
 	}
-	c.flags(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the daemon's answer as it is")
+	c.lookFlags(cmd)
 	return cmd
-}
-
-func showStatus(ctx context.Context, c *client, out io.Writer, asJSON bool) error {
-	var s status
-	raw, err := c.call(ctx, http.MethodGet, "/api/status", "", nil, &s)
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		_, err = out.Write(raw)
-		return err
-	}
-	return s.print(out)
 }
 
 func (s *status) print(out io.Writer) error {
