@@ -5,11 +5,9 @@ package frontier
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"sync/atomic"
-	"time"
 
 	"github.com/rs/zerolog"
 	"google.golang.org/grpc"
@@ -24,8 +22,6 @@ import (
 	"urlserver/internal/netguard"
 	"urlserver/internal/netguard/grpcguard"
 )
-
-const stopWait = 5 * time.Second // for calls in progress
 
 // Store is what the service uses of a doc index.
 type Store interface {
@@ -92,21 +88,15 @@ func (s *Server) Certificates() *netguard.ServerTLS { return s.certs }
 // failed before ctx ended.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	s.node = nodeName(s.node, l.Addr())
-	stopped := make(chan struct{})
-	unhook := context.AfterFunc(ctx, func() {
-		defer close(stopped)
-		s.stop()
+	defer s.lists.closeAll()
+	err := grpcguard.Serve(ctx, s.grpc, l, s.guarded, func() {
+		s.stopping.Store(true)
+		s.health.Shutdown()
 	})
-	err := s.grpc.Serve(netguard.LimitListener(l, s.guarded))
-	if unhook() {
-		s.grpc.Stop()
+	if err != nil {
 		return fmt.Errorf("frontier.listen: %w", err)
 	}
-	<-stopped
-	if errors.Is(err, grpc.ErrServerStopped) {
-		return nil
-	}
-	return err
+	return nil
 }
 
 // nodeName returns "host:port" of a listener, with another host if that is not "".
@@ -116,14 +106,4 @@ func nodeName(host string, addr net.Addr) string {
 		return addr.String()
 	}
 	return net.JoinHostPort(host, port)
-}
-
-// stop lets calls in progress end for stopWait. Then it ends the remaining streams by force.
-func (s *Server) stop() {
-	s.stopping.Store(true)
-	s.health.Shutdown()
-	timer := time.AfterFunc(stopWait, s.grpc.Stop)
-	defer timer.Stop()
-	s.grpc.GracefulStop()
-	s.lists.closeAll()
 }

@@ -4,7 +4,6 @@ package grpcserver
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 	"time"
@@ -17,16 +16,14 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	pb "urlserver/api/reservation"
-	"urlserver/internal/netguard"
 	"urlserver/internal/netguard/grpcguard"
 	"urlserver/reservation"
 )
 
 const (
-	stopWait   = 5 * time.Second // for calls in progress
-	readBuffer = 4 << 10         // bytes for each connection: calls are small
-	maxMessage = 32 << 20        // bytes: an alias of reservation.MaxHosts long names
-	sweepTime  = time.Minute     // of one sweep
+	readBuffer = 4 << 10     // bytes for each connection: calls are small
+	maxMessage = 32 << 20    // bytes: an alias of reservation.MaxHosts long names
+	sweepTime  = time.Minute // of one sweep
 )
 
 // Config is the configuration of a Server. Store is required.
@@ -88,21 +85,10 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		end()
 		<-swept
 	}()
-	stopped := make(chan struct{})
-	unhook := context.AfterFunc(ctx, func() {
-		defer close(stopped)
-		s.stop()
-	})
-	err := s.grpc.Serve(netguard.LimitListener(l, s.cfg.Token != ""))
-	if unhook() {
-		s.grpc.Stop()
+	if err := grpcguard.Serve(ctx, s.grpc, l, s.cfg.Token != "", s.health.Shutdown); err != nil {
 		return fmt.Errorf("host reservation service: %w", err)
 	}
-	<-stopped
-	if errors.Is(err, grpc.ErrServerStopped) {
-		return nil
-	}
-	return err
+	return nil
 }
 
 // sweep runs the janitor. Its result is the answer to health checks.
@@ -130,12 +116,4 @@ func (s *Server) sweep(ctx context.Context) {
 		case <-ticker.C:
 		}
 	}
-}
-
-// stop ends gracefully, but after stopWait by force.
-func (s *Server) stop() {
-	s.health.Shutdown()
-	timer := time.AfterFunc(stopWait, s.grpc.Stop)
-	defer timer.Stop()
-	s.grpc.GracefulStop()
 }
