@@ -208,18 +208,11 @@ func hostRules() kind[[]HostRule] {
 }
 
 func readRules(v any) (all []HostRule, err error) {
-	tables, err := as[[]any](v)
-	for i, v := range tables {
-		table, isTable := v.(map[string]any)
-		if !isTable {
-			return nil, fmt.Errorf("rule %d is %s", i+1, typeName(v))
-		}
+	err = eachTable(v, "rule", func(table map[string]any) error {
 		r, err := readRule(table)
-		if err != nil {
-			return nil, fmt.Errorf("rule %d: %w", i+1, err)
-		}
 		all = append(all, r)
-	}
+		return err
+	})
 	return all, err
 }
 

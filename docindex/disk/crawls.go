@@ -45,10 +45,7 @@ func (s *Store) ReportPending(
 
 // StopCrawl is [docindex.Crawls.StopCrawl].
 func (s *Store) StopCrawl(ctx context.Context, id docindex.CrawlID, why docindex.Kind) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	b, no, err := s.changeCrawl(id, true, func(l *crawlstats.Stats, b *crawlstats.CrawlStats) error {
+	return s.changeCrawl(ctx, id, true, func(l *crawlstats.Stats, b *crawlstats.CrawlStats) error {
 		switch {
 		case b.Stopped:
 			return nil
@@ -58,29 +55,31 @@ func (s *Store) StopCrawl(ctx context.Context, id docindex.CrawlID, why docindex
 		l.Stop(b, why)
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	return s.db.waitSync(b, no)
 }
 
 // AckCrawlEnd is [docindex.Crawls.AckCrawlEnd].
 func (s *Store) AckCrawlEnd(ctx context.Context, id docindex.CrawlID, round uint64) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	b, no, err := s.changeCrawl(id, false, func(_ *crawlstats.Stats, b *crawlstats.CrawlStats) error {
+	return s.changeCrawl(ctx, id, false, func(_ *crawlstats.Stats, b *crawlstats.CrawlStats) error {
 		b.AckEnd(round)
 		return nil
 	})
+}
+
+// changeCrawl changes a crawl. If there is none, open adds it. It returns when the change is on disk.
+func (s *Store) changeCrawl(
+	ctx context.Context, id docindex.CrawlID, open bool, change func(*crawlstats.Stats, *crawlstats.CrawlStats) error,
+) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	b, no, err := s.commitCrawl(id, open, change)
 	if err != nil {
 		return err
 	}
 	return s.db.waitSync(b, no)
 }
 
-// changeCrawl changes a crawl. If there is none, open adds it.
-func (s *Store) changeCrawl(
+func (s *Store) commitCrawl(
 	id docindex.CrawlID, open bool, change func(*crawlstats.Stats, *crawlstats.CrawlStats) error,
 ) (b *pebble.Batch, no uint64, err error) {
 	s.base.Mu.Lock()

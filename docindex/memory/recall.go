@@ -17,10 +17,7 @@ func (m *Store) recall(ctx context.Context, s docindex.Setting) error {
 		return ctx.Err()
 	}
 	if len(s.Key) > 0 {
-		m.base.Mu.Lock()
-		id := m.base.Sched.Find(s.Crawl, s.Key)
-		m.base.Mu.Unlock()
-		m.recallQueue(id)
+		m.recallQueue(m.base.Find(s.Scope))
 		return nil
 	}
 	for id := uint32(1); id < m.bound(); id++ {
