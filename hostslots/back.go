@@ -10,12 +10,12 @@ func (s *Slots) Back(now time.Duration, name TransID) (doc uint32) {
 	doc = s.table.transactions.At(id).doc
 	s.closeTransaction(now, id, nil)
 	d := s.docs.At(doc)
-	if !faulty(faultBackAttempt) {
+	if !faulty(FaultBackAttempt) {
 		d.addAttempts(-1)
 	}
 	d.order |= resent
 	group := s.groupOfDoc(doc)
-	if faulty(faultBackPace) {
+	if faulty(FaultBackPace) {
 		s.groups.At(group).pace.last, s.hosts.At(s.hostOfDoc(doc)).site.last = 0, 0
 	}
 	s.reschedule(now, group)

@@ -49,7 +49,7 @@ func (h Host) ChangedBackoff() (b AddressBackoff, changed bool) {
 // this pause from before the start of the daemon. group is the site group that the rules put the
 // host into; "": none.
 func (h Host) RestorePause(group string, until time.Duration) {
-	if faulty(faultPauses) {
+	if faulty(FaultPauses) {
 		return
 	}
 	h.record().site.putOff(until, BeforeStart)
@@ -61,7 +61,7 @@ func (h Host) RestorePause(group string, until time.Duration) {
 // restoreBackoff makes a new group's address back off as it did before the start.
 func (s *Slots) restoreBackoff(id uint32, g *group) {
 	b, ok := s.pacer.backoffs.restored[g.id]
-	if !ok || g.kind != ofAddress || faulty(faultRestore) {
+	if !ok || g.kind != ofAddress || faulty(FaultRestore) {
 		return
 	}
 	delete(s.pacer.backoffs.restored, g.id)

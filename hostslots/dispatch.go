@@ -178,7 +178,7 @@ func (s *Slots) assignSlot(now time.Duration, id uint32, g *group) {
 func (s *Slots) releaseSlot(now time.Duration, id uint32, g *group) {
 	s.table.release(g.slot - 1)
 	g.slot = 0
-	if faulty(faultForget) {
+	if faulty(FaultForget) {
 		g.pace.last, g.pace.notBefore = 0, 0
 	}
 	if due := s.pacer.groupDue(g); due > now {

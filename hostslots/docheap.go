@@ -21,10 +21,10 @@ func (q *docHeaps) nextArrival() uint64 {
 
 // before reports whether document a goes before document b: by priority, then by arrival.
 func (q *docHeaps) before(a, b *document) bool {
-	if a.priority != b.priority && !faulty(faultPriority) {
+	if a.priority != b.priority && !faulty(FaultPriority) {
 		return a.priority > b.priority
 	}
-	return a.arrival() < b.arrival() != faulty(faultOrder)
+	return a.arrival() < b.arrival() != faulty(FaultOrder)
 }
 
 // merge joins two heaps. The depth of its recursion is logarithmic.

@@ -36,7 +36,7 @@ func (d *Doc) AppendURL(to []byte) []byte { return append(append(to, d.key...), 
 // document with this ID is held already.
 func (s *Slots) Offer(now time.Duration, c Candidate) bool {
 	hash := s.hash(c.ID)
-	if s.findDoc(hash, c.ID) != 0 && !faulty(faultHeld) {
+	if s.findDoc(hash, c.ID) != 0 && !faulty(FaultHeld) {
 		return false
 	}
 	queue := s.ensureQueue(c.Origin, c.Pool)
@@ -137,7 +137,7 @@ func (s *Slots) docsChanged(id uint32) {
 	}
 	docs -= int(g.slowDocs)
 	reject := g.slot != 0 && docs >= room || docs > s.cfg.RejectOver || g.lease.state == denied
-	s.rejects.set(id, g, reject && !faulty(faultReject))
+	s.rejects.set(id, g, reject && !faulty(FaultReject))
 }
 
 // ChangedGroups appends the groups whose number of documents may have changed since the last

@@ -38,7 +38,7 @@ func (f *failures) add(site string, now time.Duration) bool {
 // learnAddress adapts the pace of an address to the end of a request to one of its sites.
 func (s *Slots) learnAddress(now time.Duration, id, hostID uint32, f *Feedback) {
 	g := s.groups.At(id)
-	if g.kind != ofAddress || faulty(faultAddressBackoff) {
+	if g.kind != ofAddress || faulty(FaultAddressBackoff) {
 		return
 	}
 	switch {

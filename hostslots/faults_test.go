@@ -18,9 +18,9 @@ func TestTwinFindsFaults(t *testing.T) {
 		return
 	}
 	for name, f := range map[string]fault{
-		"gap of a site": faultSiteGap, "open requests of a site": faultSiteOpen,
-		"Retry-After binds the address": faultNeighbours, "an address does not back off": faultAddressBackoff,
-		"cap ignored": faultCap, "pace not carried": faultCarry,
+		"gap of a site": FaultSiteGap, "open requests of a site": FaultSiteOpen,
+		"Retry-After binds the address": FaultNeighbours, "an address does not back off": FaultAddressBackoff,
+		"cap ignored": FaultCap, "pace not carried": FaultCarry,
 	} {
 		t.Run(name, func(t *testing.T) {
 			cmd := exec.Command(os.Args[0], "-test.run=^TestTwinFindsFaults$")

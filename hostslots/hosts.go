@@ -275,7 +275,7 @@ func (s *Slots) leaveGroup(now time.Duration, hostID uint32) {
 	if h.wasSite = g.kind == ofSite; h.wasSite {
 		s.pacer.merge(&h.site, &g.pace)
 	}
-	if faulty(faultCarry) {
+	if faulty(FaultCarry) {
 		s.pacer.setBackoff(&h.site, 0)
 		h.site = pace{extra: h.site.extra}
 	}

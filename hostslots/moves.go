@@ -98,7 +98,7 @@ func (s *Slots) addIncoming(now time.Duration, groupID uint32, n int) {
 // addBelow adds n to the number of open requests of hosts that a group is above, or will be; group
 // 0 is none.
 func (s *Slots) addBelow(now time.Duration, groupID uint32, n int) {
-	if groupID == 0 || n == 0 || faulty(faultBelow) {
+	if groupID == 0 || n == 0 || faulty(FaultBelow) {
 		return
 	}
 	s.groups.At(groupID).below += uint32(n)

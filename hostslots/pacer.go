@@ -130,7 +130,7 @@ func (p *pacer) gap(of *pace, ordinary time.Duration) time.Duration {
 
 // baseGap returns the gap by settings, limits and Crawl-delay.
 func (p *pacer) baseGap(of *pace, ordinary time.Duration) time.Duration {
-	if faulty(faultDelay) {
+	if faulty(FaultDelay) {
 		return ordinary
 	}
 	return max(ordinary, p.extra(of).crawlDelay)
@@ -138,7 +138,7 @@ func (p *pacer) baseGap(of *pace, ordinary time.Duration) time.Duration {
 
 // fetchGap returns the gap that the duration of the last fetch asks for.
 func (p *pacer) fetchGap(of *pace) time.Duration {
-	if of.took == 0 || p.cfg.DelayFactor == 0 || faulty(faultFair) {
+	if of.took == 0 || p.cfg.DelayFactor == 0 || faulty(FaultFair) {
 		return 0
 	}
 	return time.Duration(min(float64(of.took)*p.cfg.DelayFactor, float64(p.cfg.MaxDelay)))
@@ -147,9 +147,9 @@ func (p *pacer) fetchGap(of *pace) time.Duration {
 // due returns the moment from which the next request may be sent.
 func (p *pacer) due(of *pace, ordinary time.Duration) time.Duration {
 	switch {
-	case faulty(faultGap):
+	case faulty(FaultGap):
 		return of.last + p.gap(of, ordinary)/2
-	case faulty(faultStart) && of.last == 0:
+	case faulty(FaultStart) && of.last == 0:
 		return of.notBefore
 	}
 	return max(of.last+p.gap(of, ordinary), of.notBefore)
@@ -177,11 +177,11 @@ func (p *pacer) learn(now time.Duration, of *pace, ordinary time.Duration, f *Fe
 	of.took = f.Took
 	of.putOff(of.last+p.fetchGap(of), LastFetch)
 	retry, base := min(f.RetryAfter, maxRetryAfter), p.baseGap(of, ordinary)
-	if faulty(faultRetryAfter) {
+	if faulty(FaultRetryAfter) {
 		retry = 0
 	}
 	switch {
-	case faulty(faultBackoff):
+	case faulty(FaultBackoff):
 	case f.overloaded():
 		p.failed(of, base, retry)
 		of.putOff(now+retry, RetryAfter)
@@ -200,10 +200,10 @@ func (p *pacer) learn(now time.Duration, of *pace, ordinary time.Duration, f *Fe
 // siteGap returns the ordinary gap of a host that is a site by itself.
 func (p *pacer) siteGap(h *host) time.Duration {
 	gap := p.cfg.SiteGap
-	if of := p.limitsOf(h).Gap; of > 0 && !faulty(faultLimits) {
+	if of := p.limitsOf(h).Gap; of > 0 && !faulty(FaultLimits) {
 		gap = of
 	}
-	if faulty(faultSiteGap) {
+	if faulty(FaultSiteGap) {
 		gap /= 2
 	}
 	return gap
@@ -212,9 +212,9 @@ func (p *pacer) siteGap(h *host) time.Duration {
 // siteOpen returns how many requests to a host that is a site by itself may be open.
 func (p *pacer) siteOpen(h *host) int {
 	switch {
-	case faulty(faultSiteOpen):
+	case faulty(FaultSiteOpen):
 		return math.MaxInt
-	case h.limits != 0 && p.limitsOf(h).Concurrent > 0 && !faulty(faultLimits):
+	case h.limits != 0 && p.limitsOf(h).Concurrent > 0 && !faulty(FaultLimits):
 		return p.limitsOf(h).Concurrent
 	}
 	return p.cfg.SiteConcurrent
@@ -230,7 +230,7 @@ func (p *pacer) groupGap(g *group) time.Duration {
 		return p.cfg.Gap // the ordinary case
 	case g.kind == ofNetwork:
 		return g.cap.Gap
-	case faulty(faultLimits):
+	case faulty(FaultLimits):
 		return p.cfg.Gap
 	case g.kind == ofSite && l.concurrent == 0:
 		return p.cfg.SiteGap
@@ -254,7 +254,7 @@ func (p *pacer) groupOpen(g *group) int {
 		return p.cfg.Concurrent // the ordinary case
 	case g.kind == ofNetwork:
 		return g.cap.Concurrent
-	case faulty(faultLimits):
+	case faulty(FaultLimits):
 		return p.cfg.Concurrent
 	case g.kind == ofSite && l.concurrent == 0:
 		return min(p.cfg.SiteConcurrent, p.cfg.MaxConcurrent)

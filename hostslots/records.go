@@ -106,7 +106,7 @@ func (h *host) settled() bool { return h.group != 0 && h.busy() }
 // closed reports whether nothing is sent to a host, whatever its group allows.
 func (h *host) closed() bool {
 	return h.moving || h.addressPending ||
-		h.blocked && !faulty(faultBlock) || h.ruleBlocked && !faulty(faultLimits)
+		h.blocked && !faulty(FaultBlock) || h.ruleBlocked && !faulty(FaultLimits)
 }
 
 // group is the unit of slots and leases: all hosts that share an address, or the hosts of one site
@@ -174,7 +174,7 @@ func (g *group) hasOwn() bool { return g.own[FirstTry].head != 0 || g.own[Retry]
 func (g *group) open() int { return int(g.sent + g.ownOpen + g.below) }
 
 // awaitsHosts reports whether the group waits for the open requests to hosts that are to join it.
-func (g *group) awaitsHosts() bool { return g.incoming > 0 && !faulty(faultJoin) }
+func (g *group) awaitsHosts() bool { return g.incoming > 0 && !faulty(FaultJoin) }
 
 func (g *group) setLimits(l strictest) {
 	g.limits = l

@@ -92,7 +92,7 @@ func (s *Slots) updateReady(now time.Duration, id uint32, g *group) {
 	if g.users > 0 && g.line.head != 0 && !g.turnAbove { // the hosts in line here go first
 		due += s.pacer.gap(&g.pace, s.pacer.groupGap(g))
 	}
-	may := (g.open() < s.pacer.groupOpen(g) || faulty(faultConcurrent)) && !g.awaitsHosts() &&
+	may := (g.open() < s.pacer.groupOpen(g) || faulty(FaultConcurrent)) && !g.awaitsHosts() &&
 		(!s.cfg.Leases || g.lease.usable())
 	// Own requests go first. Until they have left, no document of the group makes the engine fetch
 	// another robots.txt.
@@ -149,7 +149,7 @@ func (s *Slots) Wait(now time.Duration) time.Duration {
 	}
 	if id := s.table.byStatus.head; id != 0 {
 		next = sooner(next, s.table.silentAt(id)-now)
-		if faulty(faultSilence) {
+		if faulty(FaultSilence) {
 			next += time.Second
 		}
 	}

@@ -158,7 +158,7 @@ func (t *slotTable) close(id uint32) {
 	sl := &t.slots[tx.slot]
 	c := &t.cells[sl.cells+tx.active]
 	generation := c.generation + 1
-	if faulty(faultGeneration) {
+	if faulty(FaultGeneration) {
 		generation = t.cfg.Generation
 	}
 	*c = cell{generation: generation}
@@ -227,7 +227,7 @@ func (t *slotTable) lookup(name TransID) (TransState, Transaction) {
 	if c == nil {
 		return Unknown, Transaction{}
 	}
-	if c.transaction != 0 && (c.generation == name.Generation || faulty(faultStale)) {
+	if c.transaction != 0 && (c.generation == name.Generation || faulty(FaultStale)) {
 		tx := t.transactions.At(c.transaction)
 		return Live, Transaction{Doc: tx.doc, Spider: tx.spider, Sent: tx.sent}
 	}

@@ -115,16 +115,16 @@ func (p Pool) Requeue(now time.Duration, doc uint32, blame Blame) (over bool) {
 	case blame == Shared && d.attempts() >= most:
 		d.addAttempts(most - 1 - d.attempts())
 	case blame == Whole:
-		over = d.attempts() >= most && !faulty(faultAttempts)
+		over = d.attempts() >= most && !faulty(FaultAttempts)
 	}
-	over = over || faulty(faultLose)
+	over = over || faulty(FaultLose)
 	group := s.groupOfDoc(doc)
 	if !over {
 		s.changePool(doc, p.no)
 		s.enqueue(doc)
 		s.moveHostToFront(s.hostOfDoc(doc))
 	}
-	if faulty(faultRetry) {
+	if faulty(FaultRetry) {
 		s.groups.At(group).pace.last, s.hosts.At(s.hostOfDoc(doc)).site.last = 0, 0
 	}
 	s.reschedule(now, group)

@@ -229,7 +229,7 @@ func (s *Slots) isRequestable(now time.Duration, hostID uint32) bool {
 	if h.turn != turnAble {
 		return false
 	}
-	if h.above == 0 || faulty(faultCap) {
+	if h.above == 0 || faulty(FaultCap) {
 		return true
 	}
 	up := s.groups.At(h.above)
@@ -410,7 +410,7 @@ func (s *Slots) learn(now time.Duration, hostID uint32, h *host, g *group, f *Fe
 	if f.overloaded() || f.success() {
 		s.learnAddress(now, at, hostID, f)
 	}
-	if f.overloaded() && faulty(faultNeighbours) {
+	if f.overloaded() && faulty(FaultNeighbours) {
 		g.pace.putOff(now+f.RetryAfter, RetryAfter)
 	}
 }

@@ -103,7 +103,7 @@ func (c *crawl) check(url, host []byte, depth uint16, now int64) scope.Rule {
 	switch {
 	case faulty(fault(rule)):
 		return scope.InScope
-	case faulty(faultRefuse) && len(url)%8 == 0:
+	case faulty(FaultRefuse) && len(url)%8 == 0:
 		return scope.Deny
 	}
 	return rule
@@ -121,7 +121,7 @@ func (c *crawl) countsMore(old *crawl) bool {
 
 // rechecked reports whether its documents are looked at before they are handed out.
 func (c *crawl) rechecked(now int64) bool {
-	return c != nil && !faulty(faultSend) && (c.Changed || c.Stopped || c.rules != nil && c.rules.Over(now))
+	return c != nil && !faulty(FaultSend) && (c.Changed || c.Stopped || c.rules != nil && c.rules.Over(now))
 }
 
 // ends returns the outcome of a stored document that is not to be fetched; ok is false for one that

@@ -219,10 +219,10 @@ func (s *Store) takePages(ctx context.Context, t *take) (got docindex.PlacesTake
 // takeCounted takes places if the documents are counted.
 func (s *Store) takeCounted(ctx context.Context, t *take) (docindex.PlacesTaken, error) {
 	most, mostOfDomain := t.c.Scope.MaxPages, t.c.Scope.MaxPagesDomain
-	if faulty(faultPages) {
+	if faulty(FaultPages) {
 		most = 0
 	}
-	if faulty(faultPerDomain) {
+	if faulty(FaultPerDomain) {
 		mostOfDomain = 0
 	}
 	return s.pages.TakePages(ctx, t.crawl, t.domains, most, mostOfDomain)

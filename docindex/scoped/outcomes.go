@@ -27,7 +27,7 @@ func (s *Store) complete(ctx context.Context, o *docindex.Outcomes) error {
 		c := s.find(doc.Crawl)
 		crawls[idOf(doc.Crawl)] = c
 		rule, refused := s.refuses(c, &out, doc.Depth)
-		if !refused && !faulty(faultLate) {
+		if !refused && !faulty(FaultLate) {
 			back.Add(out)
 			continue
 		}

@@ -141,7 +141,7 @@ func (b *batch) resolve(ctx context.Context) (*docindex.Puts, error) {
 			}
 			if err := put.From(page); err != nil {
 				b.refuse(i, err)
-			} else if faulty(faultVia) {
+			} else if faulty(FaultVia) {
 				put.Depth = page.Depth
 			}
 		}
@@ -244,7 +244,7 @@ func (b *batch) takes(
 		return true, nil
 	}
 	rule := scope.InScope
-	if !c.Stopped || faulty(faultStopped) {
+	if !c.Stopped || faulty(FaultStopped) {
 		if rule = c.check(put.URL, host, put.Depth, b.now); rule == scope.InScope {
 			return true, nil
 		}

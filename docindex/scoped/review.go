@@ -343,11 +343,11 @@ func (r *reviewing) look(d *docindex.Document, now int64) {
 		if len(r.away) <= maxAway {
 			r.away = append(r.away, string(d.DocID))
 		}
-		if r.recalls.Add(outcomeOf(c)); faulty(faultTwice) {
+		if r.recalls.Add(outcomeOf(c)); faulty(FaultTwice) {
 			r.ended.Add(outcomeOf(c))
 			r.rules = append(r.rules, scope.InScope)
 		}
-	case faulty(faultAgain):
+	case faulty(FaultAgain):
 	case !ends && d.State == docindex.Completed && d.Last.Known && d.Last.Kind == docindex.OutOfScope:
 		put := d.Put
 		put.DocID, put.Update, put.Due = nil, true, docindex.Now
@@ -375,7 +375,7 @@ func (r *reviewing) flush(ctx context.Context) error {
 			return err
 		}
 	}
-	if r.recalls.Len() > 0 && !faulty(faultRecall) {
+	if r.recalls.Len() > 0 && !faulty(FaultRecall) {
 		r.s.mu.RLock()
 		recalls := r.s.recalls
 		r.s.mu.RUnlock()

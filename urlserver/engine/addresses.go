@@ -48,7 +48,7 @@ func (a *addresses) of(host uint32) *address { return a.byHost.At(host) }
 // selection.
 func (e *Engine) isAddressCurrent(t hostslots.Selection) bool {
 	a := e.dns.addresses.of(t.Host)
-	if e.now >= a.until && !a.fresh && !faulty(faultStay) && !e.isCheckPending(t.Host, a) &&
+	if e.now >= a.until && !a.fresh && !faulty(FaultStay) && !e.isCheckPending(t.Host, a) &&
 		e.checkAddress(t.Host, a) {
 		return false
 	}

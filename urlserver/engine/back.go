@@ -55,9 +55,9 @@ func (e *Engine) back(sp *spider, trans hostslots.TransID, sent time.Duration, s
 		e.end(doc, kind, protocol.NoStatus)
 	case wanted:
 		e.returnDoc(doc)
-	case faulty(faultBack):
+	case faulty(FaultBack):
 		e.end(doc, docindex.Timeout, protocol.NoStatus)
-	case s.Seconds > 0 && !faulty(faultEarly):
+	case s.Seconds > 0 && !faulty(FaultEarly):
 		e.hold(doc, time.Duration(s.Seconds)*time.Second)
 	default:
 		givers := append(e.spiders.backs.givers[doc], sp)

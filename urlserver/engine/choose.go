@@ -96,7 +96,7 @@ func (sp *spider) wait(now time.Duration) time.Duration {
 
 // cost orders the spiders that a document may go to; the least is first.
 func (sp *spider) cost(now time.Duration) time.Duration {
-	if faulty(faultChoice) {
+	if faulty(FaultChoice) {
 		return 0
 	}
 	return time.Duration(sp.inFlight+1) * sp.wait(now)
@@ -106,7 +106,7 @@ func (sp *spider) cost(now time.Duration) time.Duration {
 func (e *Engine) window(sp *spider) int {
 	most := e.mostAt(sp)
 	silent := sp.done == 0 && sp.inFlight > 0 && e.now-sp.recent.first >= unansweredAfter
-	if e.spiders.pools.all[sp.pool].connected <= 1 && !silent || faulty(faultChoice) {
+	if e.spiders.pools.all[sp.pool].connected <= 1 && !silent || faulty(FaultChoice) {
 		return most
 	}
 	return int(min(uint64(most), firstFew+fewPerDone*sp.done))
@@ -114,7 +114,7 @@ func (e *Engine) window(sp *spider) int {
 
 // mayHave reports whether a spider may get a document.
 func (e *Engine) mayHave(sp *spider) bool {
-	return sp.listens(e.now) && (sp.inFlight < e.allowance(sp) || faulty(faultRoom))
+	return sp.listens(e.now) && (sp.inFlight < e.allowance(sp) || faulty(FaultRoom))
 }
 
 // anyUnanswered reports whether some spider gets nothing only because it has not answered enough.
@@ -241,5 +241,5 @@ func (e *Engine) quickest(c *spiderPool) uint32 {
 // until it has: lines that wait together reach it in one burst, however far apart they were
 // decided on, and several of them may be for one group.
 func (sp *spider) stuck(now time.Duration) bool {
-	return sp.writingSince >= 0 && now-sp.writingSince > stuckAfter && !faulty(faultWire)
+	return sp.writingSince >= 0 && now-sp.writingSince > stuckAfter && !faulty(FaultWire)
 }

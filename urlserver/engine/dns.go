@@ -109,7 +109,7 @@ func (e *Engine) failForNow(host uint32, err error) {
 		f.first, f.since = e.now, e.dns.failingClock(e.now)
 	}
 	f.err, f.last, f.down = err, e.now, e.isDown(err)
-	if !f.down && (e.timeLeft(f) <= 0 || faulty(faultGiveUp)) {
+	if !f.down && (e.timeLeft(f) <= 0 || faulty(FaultGiveUp)) {
 		e.giveUpName(host, f)
 		return
 	}
@@ -161,7 +161,7 @@ func (e *Engine) docOfFailing(host uint32, f *failing) {
 // returnFailing returns the documents of a failing host to the index if failing hosts have too
 // many.
 func (e *Engine) returnFailing(host uint32, f *failing) {
-	if e.slots.Host(host).Docs() == 0 || faulty(faultIntake) ||
+	if e.slots.Host(host).Docs() == 0 || faulty(FaultIntake) ||
 		!f.returning && (!e.opt.Exact || e.slots.Counts().Failing <= e.failingMost()) {
 		return
 	}
@@ -186,7 +186,7 @@ func (d *dns) isReturning(host uint32) bool {
 func (e *Engine) namesHaveRoom() bool {
 	c := e.slots.Counts()
 	failing := min(c.Failing, e.failingMost())
-	if e.dns.down && !e.opt.Exact || faulty(faultIntake) {
+	if e.dns.down && !e.opt.Exact || faulty(FaultIntake) {
 		failing = c.Failing
 	}
 	return c.Unresolved-c.Failing+failing < e.waitingMost() && len(e.dns.failing) < maxFailing

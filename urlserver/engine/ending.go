@@ -155,11 +155,11 @@ func (e *Engine) outcome(o *docindex.Outcome) {
 	e.stats.Outcomes[o.Kind]++
 	e.stats.Classes[docindex.ClassOf(o.Kind, o.Status)]++
 	switch n := e.stats.Outcomes[o.Kind]; {
-	case faulty(faultUnreported) && n%50 == 0:
+	case faulty(FaultUnreported) && n%50 == 0:
 		return
-	case faulty(faultAgain) && n%50 == 0:
+	case faulty(FaultAgain) && n%50 == 0:
 		e.Out.Outcomes.Add(*o)
-	case faulty(faultKind) && o.Kind == docindex.Done:
+	case faulty(FaultKind) && o.Kind == docindex.Done:
 		o.Kind = docindex.Timeout
 	}
 	e.Out.Outcomes.Add(*o)
@@ -169,5 +169,5 @@ func (e *Engine) outcome(o *docindex.Outcome) {
 }
 
 func (e *Engine) inQuarantine(id []byte) bool {
-	return !e.opt.Exact && !faulty(faultQuarantine) && e.outcomes.quarantine.has(id, e.now-e.cfg.DocIndex.Quarantine)
+	return !e.opt.Exact && !faulty(FaultQuarantine) && e.outcomes.quarantine.has(id, e.now-e.cfg.DocIndex.Quarantine)
 }

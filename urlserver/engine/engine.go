@@ -254,7 +254,7 @@ func (e *Engine) Stop() { e.sending.stopping = true }
 func (e *Engine) SetBackpressure(choked bool) { e.sending.backpressure = choked }
 
 func (s *sending) disabled() bool {
-	return (s.paused || s.stopping || s.backpressure) && !faulty(faultSend)
+	return (s.paused || s.stopping || s.backpressure) && !faulty(FaultSend)
 }
 
 // Step does what is due, at most a bounded amount. wait is how long until Step is due again: 0 for
@@ -304,9 +304,9 @@ func (e *Engine) Step(clock func() time.Duration) (wait time.Duration) {
 	case budget <= 0, e.intake.batch != nil, e.rules.next != 0, e.outcomes.recallsQueued,
 		!e.sending.disabled() && e.mayResume():
 		return 0
-	case faulty(faultSpin):
+	case faulty(FaultSpin):
 		return 1
-	case faulty(faultSleep):
+	case faulty(FaultSleep):
 		return due.wait() + time.Second
 	}
 	return due.wait()

@@ -39,7 +39,7 @@ func newFetchLimits() [hostslots.OwnQueues]fetchLimit {
 // counts as slow, so that one may; 0: a request has to end first.
 func (p *fetchLimit) free(now time.Duration, fetches map[uint32]*robotsFetch) (wait time.Duration, free bool) {
 	most := p.most
-	if faulty(faultPlaces) {
+	if faulty(FaultPlaces) {
 		most /= 4
 	}
 	for len(p.line) > 0 && p.quick >= most {
@@ -47,7 +47,7 @@ func (p *fetchLimit) free(now time.Duration, fetches map[uint32]*robotsFetch) (w
 		t := fetches[first.id]
 		switch {
 		case t == nil || !t.quick || t.started != first.started: // it has ended
-		case p.slow == slowPlaces*p.most, faulty(faultPlaces):
+		case p.slow == slowPlaces*p.most, faulty(FaultPlaces):
 			return 0, false
 		case now-first.started < slowFetch:
 			return first.started + slowFetch - now, false

@@ -177,7 +177,7 @@ func (e *Engine) offer(d *prepared) {
 	}
 	origin := e.slots.EnsureOrigin(d.url.Origin(), d.url.Host())
 	host := e.slots.HostOf(origin)
-	if faulty(faultAddress) {
+	if faulty(FaultAddress) {
 		e.lookUp(string(e.slots.Host(host).Name()))
 	}
 	if !e.slots.Host(host).Settled() && !e.slots.Host(host).Resolving() {
@@ -229,7 +229,7 @@ func (e *Engine) WakeIndex() {
 
 // askIndex asks the doc index for candidates if a slot is free and no held document can fill it.
 func (e *Engine) askIndex(due *waiter) {
-	if e.intake.asking && !faulty(faultAsk) || e.intake.batch != nil || e.rules.next != 0 ||
+	if e.intake.asking && !faulty(FaultAsk) || e.intake.batch != nil || e.rules.next != 0 ||
 		e.sending.stopping || e.sending.backpressure || e.noSpiders() || !e.needsCandidates() {
 		return
 	}

@@ -224,7 +224,7 @@ func (e *Engine) takeBack(doc uint32, sp *spider, how hostslots.Lateness) {
 	case how == hostslots.Endless: // the fetch takes long, but the spider lives
 		delete(e.spiders.suspects, doc)
 	case blame != hostslots.None && (sp.spoke || how != hostslots.InTime || blame == hostslots.Shared) &&
-		!faulty(faultBlame):
+		!faulty(FaultBlame):
 		e.suspect(doc, &sp.loss)
 	}
 	_, suspect := e.spiders.suspects[doc]
@@ -256,7 +256,7 @@ func (e *Engine) blame(sp *spider, how hostslots.Lateness) hostslots.Blame {
 		return hostslots.Shared
 	case sp.loss.spares:
 		return hostslots.None
-	case alone, faulty(faultBlame):
+	case alone, faulty(FaultBlame):
 		return hostslots.Whole
 	}
 	return hostslots.Shared

@@ -34,7 +34,7 @@ type Learned struct {
 func (e *Engine) obtainRobots(origin uint32) {
 	entry := e.robots.entry(origin)
 	known := entry.Rules() != nil && !entry.Unreachable()
-	if !e.opt.Notes || known || faulty(faultNotes) {
+	if !e.opt.Notes || known || faulty(FaultNotes) {
 		e.startFetch(origin)
 		return
 	}
@@ -55,7 +55,7 @@ func (e *Engine) NoteFound(r *NoteRequest, resp robots.Response, at time.Time, f
 		// The clock may have been set back since, by an unknown time. So an answer from the future is at least
 		// as old as it is ahead: after a small step it stays in force, and after a large one it is fetched again.
 		age := e.wall.Sub(at).Abs()
-		if faulty(faultNoteAge) {
+		if faulty(FaultNoteAge) {
 			age = 0
 		}
 		failures := e.robots.entry(r.origin).failures

@@ -31,7 +31,7 @@ func (e *Engine) resolve(host uint32) {
 // it has: its address is current, and the rules have not changed since it was bound.
 func (e *Engine) isKnownAt(host uint32) bool {
 	if _, bound := e.slots.Host(host).GroupID(); !bound || e.opt.Lease > 0 ||
-		e.rules.next != 0 && host >= e.rules.next || faulty(faultStay) {
+		e.rules.next != 0 && host >= e.rules.next || faulty(FaultStay) {
 		return false
 	}
 	_, moves := e.dns.addresses.moved[host]

@@ -61,7 +61,7 @@ func (e *Engine) awaitRoom(due *waiter) {
 
 // mostAt returns how many documents may be at a spider by the settings and by what it said.
 func (e *Engine) mostAt(sp *spider) int {
-	if sp.room == noRoomSaid || faulty(faultSaid) {
+	if sp.room == noRoomSaid || faulty(FaultSaid) {
 		return e.cfg.Spider.MaxInFlight
 	}
 	return min(sp.room, e.cfg.Spider.MaxInFlight)

@@ -59,7 +59,7 @@ func (e *Engine) applyRules() {
 // request to it is open.
 func (e *Engine) regroup(host uint32) (away bool) {
 	to, moves := e.dns.addresses.moved[host]
-	if _, bound := e.slots.Host(host).GroupID(); !bound || faulty(faultRules) {
+	if _, bound := e.slots.Host(host).GroupID(); !bound || faulty(FaultRules) {
 		delete(e.dns.addresses.moved, host)
 		return false // the rules are applied to it when it is bound
 	}
@@ -152,7 +152,7 @@ func (e *Engine) alias(host uint32, p *hostslots.Place) string {
 
 func (e *Engine) limitsFor(host uint32, addr netip.Addr) configs.HostLimits {
 	r := e.rules.set.Limits(e.slots.Host(host).Name(), addr)
-	if faulty(faultGroup) {
+	if faulty(FaultGroup) {
 		r.Group = ""
 	}
 	return r

@@ -61,7 +61,7 @@ func (r *robotsFetches) cacheRules(id uint32) {
 
 // trimCache drops rules until the others fit into robots.memory.
 func (e *Engine) trimCache(budget *int) {
-	for ; *budget > 0 && e.robots.cache.bytes > e.cfg.Robots.Memory && !faulty(faultMemory); *budget-- {
+	for ; *budget > 0 && e.robots.cache.bytes > e.cfg.Robots.Memory && !faulty(FaultMemory); *budget-- {
 		e.evict(e.robots.cache.oldest)
 	}
 }
@@ -210,5 +210,5 @@ func (e *Engine) applyRobots(id uint32, final robots.Response, urls [][]byte, at
 // used once, however old: if a group may be requested more rarely than its robots.txt expires, only
 // robots.txt would be fetched otherwise.
 func (o *origin) usable(now time.Duration) bool {
-	return o.unused && !o.fromNote || o.Fresh(now) || faulty(faultOld) && o.Rules() != nil
+	return o.unused && !o.fromNote || o.Fresh(now) || faulty(FaultOld) && o.Rules() != nil
 }

@@ -67,9 +67,9 @@ func (e *Engine) dispatchTo(t hostslots.Selection, id uint32) {
 		return
 	}
 	entry := e.robots.entry(t.Origin)
-	retried := entry.Unreachable() && int(entry.failures) < e.cfg.Spider.MaxAttempts && !faulty(faultOnce)
+	retried := entry.Unreachable() && int(entry.failures) < e.cfg.Spider.MaxAttempts && !faulty(FaultOnce)
 	switch {
-	case faulty(faultUnasked):
+	case faulty(FaultUnasked):
 	case retried && entry.Fresh(e.now):
 		e.slots.Origin(t.Origin).SetRobotsPending(e.now, true)
 		e.robots.retries.Set(t.Origin, entry.FreshUntil())
@@ -79,12 +79,12 @@ func (e *Engine) dispatchTo(t hostslots.Selection, id uint32) {
 		e.obtainRobots(t.Origin)
 		return
 	}
-	if !faulty(faultUnasked) {
+	if !faulty(FaultUnasked) {
 		refused, known := e.isForbidden(t)
 		if !known {
 			return
 		}
-		if refused && !faulty(faultRobots) {
+		if refused && !faulty(FaultRobots) {
 			e.slots.DequeueSelected(e.now, t)
 			e.end(t.Doc, docindex.Robots, 0)
 			return
@@ -109,7 +109,7 @@ func (e *Engine) sendTo(id uint32, t hostslots.Selection, addr netip.Addr) {
 		e.Out.Dirty = append(e.Out.Dirty, id)
 		sp.stamped = e.now
 	}
-	if faulty(faultAddress) {
+	if faulty(FaultAddress) {
 		if now, err, ok := e.opt.Cached(e.slots.Host(t.Host).Name()); ok && err == nil {
 			addr = now
 		}

@@ -125,7 +125,7 @@ func (e *Engine) Gone(id uint32) (silent int, pause time.Duration) {
 // drop makes the owner end a spider's connection. why is for people.
 func (e *Engine) drop(id uint32, why string) {
 	e.spiders.byID[id].dropped = why
-	if !faulty(faultHangUp) {
+	if !faulty(FaultHangUp) {
 		e.Out.Drop = append(e.Out.Drop, id)
 	}
 }
@@ -214,7 +214,7 @@ func (e *Engine) line(id uint32, sp *spider, l *Line) bool {
 	trans := hostslots.TransID(l.Trans)
 	state, tx := e.slots.Lookup(trans)
 	switch {
-	case state == hostslots.Unknown, state == hostslots.Live && tx.Spider != id && !faulty(faultAlien):
+	case state == hostslots.Unknown, state == hostslots.Live && tx.Spider != id && !faulty(FaultAlien):
 		return false
 	case state == hostslots.Stale:
 		e.stats.Stale++
@@ -289,7 +289,7 @@ func (e *Engine) WriteBy(id uint32) time.Duration {
 // from now, so that they hold on the wire.
 func (e *Engine) Written(id uint32) {
 	sp := e.spiders.byID[id]
-	if e.now-sp.writingSince > lateAfter && !faulty(faultWire) {
+	if e.now-sp.writingSince > lateAfter && !faulty(FaultWire) {
 		e.slots.LinesWritten(e.now, id, sp.writingSince)
 	}
 	sp.writingSince = -1

@@ -58,7 +58,7 @@ func (e *Engine) isForbidden(t hostslots.Selection) (refused, known bool) {
 			e.robots.linkNewest(t.Origin)
 		}
 		work := cheapWork
-		if faulty(faultVerdict) {
+		if faulty(FaultVerdict) {
 			work = math.MaxInt
 		}
 		if allowed, known = entry.Rules().AllowedWithin(target(url), work); !known {
@@ -111,7 +111,7 @@ func (e *Engine) Judged(allowed []bool, work int) {
 	e.robots.verdicts.out = nil
 	took := octetTime * time.Duration(work)
 	e.robots.verdicts.restUntil = e.now + took // so verdicts take half of a processor at most
-	if !faulty(faultCharge) {
+	if !faulty(FaultCharge) {
 		e.robots.verdicts.notBefore[q.origin] = e.now + chargeTimes*took
 	}
 	if !q.void {

@@ -38,7 +38,7 @@ func (d *Scheduler) most(c *crawl, one *domain) uint32 {
 // enough reports whether the slots have as many URLs of a domain as they take.
 func (d *Scheduler) enough(c *crawl, one *domain) bool {
 	most := d.most(c, one)
-	return most > 0 && one.out >= most && !faulty(faultAhead)
+	return most > 0 && one.out >= most && !faulty(FaultAhead)
 }
 
 // countAhead counts a URL that the slots of this daemon have now, or have no longer.

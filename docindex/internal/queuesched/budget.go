@@ -119,11 +119,11 @@ func (d *Scheduler) endRound(q *queue, now int64) {
 		round = c.overruns.list[one.own].Round
 	}
 	stretch := round
-	if faulty(faultStretch) {
+	if faulty(FaultStretch) {
 		stretch = 0
 	}
 	wait := one.End(c.pages, uint64(d.budget), c.domainsWithWork(), stretch)
-	if wait == 0 || faulty(faultBudget) {
+	if wait == 0 || faulty(FaultBudget) {
 		one.Begin(c.pages)
 		if round > 0 {
 			c.overruns.list[one.own].Round--
@@ -134,7 +134,7 @@ func (d *Scheduler) endRound(q *queue, now int64) {
 		one.own = c.newOverrun(q.domain)
 	}
 	o := &c.overruns.list[one.own]
-	if o.Waits(c.pages, wait, now); faulty(faultEarly) {
+	if o.Waits(c.pages, wait, now); faulty(FaultEarly) {
 		o.Next -= o.Wait / 2
 	}
 }

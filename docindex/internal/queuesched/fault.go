@@ -5,9 +5,9 @@ type fault uint8
 
 // What can be broken.
 const (
-	faultNone    fault = iota
-	faultBudget        // a domain that overruns its budget does not wait
-	faultStretch       // no round is longer than the first one
-	faultEarly         // a domain that waits goes on after half of it
-	faultAhead         // the slots take any number of documents of a domain ahead
+	FaultNone    fault = iota
+	FaultBudget        // a domain that overruns its budget does not wait
+	FaultStretch       // no round is longer than the first one
+	FaultEarly         // a domain that waits goes on after half of it
+	FaultAhead         // the slots take any number of documents of a domain ahead
 )

@@ -6,12 +6,3 @@ package queuesched
 var Fault fault
 
 func faulty(f fault) bool { return Fault == f }
-
-// What Fault can be.
-const (
-	FaultNone    = faultNone
-	FaultBudget  = faultBudget
-	FaultStretch = faultStretch
-	FaultEarly   = faultEarly
-	FaultAhead   = faultAhead
-)

@@ -5,6 +5,6 @@ type fault uint8
 
 // What can be broken.
 const (
-	faultNone  fault = iota
-	faultTurns       // the first branch with something goes, whatever its turn
+	FaultNone  fault = iota
+	FaultTurns       // the first branch with something goes, whatever its turn
 )

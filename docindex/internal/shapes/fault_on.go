@@ -6,9 +6,3 @@ package shapes
 var Fault fault
 
 func faulty(f fault) bool { return Fault == f }
-
-// What Fault can be.
-const (
-	FaultNone  = faultNone
-	FaultTurns = faultTurns
-)

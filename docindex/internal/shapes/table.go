@@ -207,7 +207,7 @@ func (t *Table[T]) Next(after Turn) (next Turn) {
 func (a Turn) before(b Turn) bool { return a.at < b.at || a.at == b.at && a.Branch < b.Branch }
 
 func (t *Table[T]) due(turn int64) int64 {
-	if faulty(faultTurns) {
+	if faulty(FaultTurns) {
 		return 0 // the first one goes
 	}
 	return max(t.now, turn)
@@ -216,7 +216,7 @@ func (t *Table[T]) due(turn int64) int64 {
 // Took records that a branch has given something.
 func (t *Table[T]) Took(no uint32) {
 	was := t.turns[no-1]
-	if t.Mark(no, true); faulty(faultTurns) {
+	if t.Mark(no, true); faulty(FaultTurns) {
 		t.now = 0
 	} else {
 		t.now = max(t.now, t.turns[no-1])
