@@ -43,11 +43,6 @@ func ownerText(spider, app string) []byte {
 	return EncodeMetadata(m)
 }
 
-// SameOwner reports whether two documents' metadata name the same owner.
-func SameOwner(a, b []byte) bool {
-	return bytes.Equal(a, b) || bytes.Equal(OwnerOf(a), OwnerOf(b))
-}
-
 // WithOwner returns new metadata for a document with its owner, whatever owner the new metadata
 // names. If both together are longer than [MaxExtra], it returns the owner alone.
 func WithOwner(metadata, owner []byte) []byte {

@@ -33,8 +33,6 @@ func (s *names) open(context.Context) (ready any, err error) {
 	return s.conn.LocalAddr().String(), nil
 }
 
-func (s *names) do(_ context.Context, r request) (any, error) { return nil, unknown(r) }
-
 func (s *names) close() error {
 	if s.conn == nil {
 		return nil

@@ -275,10 +275,6 @@ func (f *frontierServer) open(ctx context.Context) (ready any, err error) {
 	return l.Addr().String(), nil
 }
 
-func (f *frontierServer) do(_ context.Context, r request) (any, error) {
-	return nil, unknown(r)
-}
-
 func (f *frontierServer) close() (err error) {
 	if f.stop != nil {
 		err = errors.Join(err, f.stop())

@@ -284,10 +284,6 @@ func putPages(ctx context.Context, store docindex.Putter) error {
 	return err
 }
 
-func (p *putServer) do(_ context.Context, r request) (any, error) {
-	return nil, unknown(r)
-}
-
 func (p *putServer) close() (err error) {
 	if p.server != nil {
 		err = errors.Join(err, p.server.Close())

@@ -52,8 +52,6 @@ func (b *broker) open(ctx context.Context) (ready any, err error) {
 	return b.cluster.ListenAddrs()[0], err
 }
 
-func (b *broker) do(_ context.Context, r request) (any, error) { return nil, unknown(r) }
-
 func (b *broker) close() error {
 	if b.cluster != nil {
 		b.cluster.Close()

@@ -12,9 +12,12 @@ import (
 type player interface {
 	// open receives the job. It returns what the parent needs before it goes on.
 	open(ctx context.Context) (ready any, err error)
-	// do answers a request that only its role knows.
-	do(ctx context.Context, r request) (answer any, err error)
 	close() error
+}
+
+// answerer is a player that answers requests which only its role knows.
+type answerer interface {
+	do(ctx context.Context, r request) (answer any, err error)
 }
 
 func newPlayer(role string) (player, error) {
@@ -72,7 +75,11 @@ func play(ctx context.Context, role string, in io.Reader, out io.Writer) (err er
 		case "profile":
 			endProfile, err = startProfile(r.Arg)
 		default:
-			body, err = p.do(ctx, r)
+			if one, knows := p.(answerer); knows {
+				body, err = one.do(ctx, r)
+			} else {
+				err = unknown(r)
+			}
 		}
 		if err := answer(to, body, err); err != nil {
 			return err

@@ -52,8 +52,6 @@ func (s *service) open(ctx context.Context) (ready any, err error) {
 	return l.Addr().String(), nil
 }
 
-func (s *service) do(_ context.Context, r request) (any, error) { return nil, unknown(r) }
-
 func (s *service) close() error {
 	if s.stop == nil {
 		return nil

@@ -47,8 +47,6 @@ func (w *wire) serve() {
 	_, _ = io.Copy(io.Discard, conn)
 }
 
-func (w *wire) do(_ context.Context, r request) (any, error) { return nil, unknown(r) }
-
 func (w *wire) close() error {
 	if w.listener == nil {
 		return nil
