@@ -18,18 +18,28 @@ import (
 type Store struct {
 	docindex.Store
 	rule Rule
+	now  func() time.Time
 }
+
+// clocked is a store with a clock of its own, which decides what is due.
+type clocked interface{ Now() time.Time }
 
 // New returns a store that adds to outcomes, by rule, when the document comes back. It passes on
 // everything else.
-func New(store docindex.Store, rule Rule) *Store { return &Store{Store: store, rule: rule} }
+func New(store docindex.Store, rule Rule) *Store {
+	s := &Store{Store: store, rule: rule, now: time.Now}
+	if of, ok := store.(clocked); ok {
+		s.now = of.Now
+	}
+	return s
+}
 
 // Outcomes is [docindex.Source.Outcomes]. It drops outcomes that were reported before: those with
 // the time of the last outcome of their document, and those whose document waits to come back. So a
 // repeated outcome neither doubles a wait twice nor completes the document.
 func (s *Store) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
 	var out docindex.Outcomes
-	round := round{store: s, now: time.Now(), again: map[string]bool{}}
+	round := round{store: s, now: s.now(), again: map[string]bool{}}
 	for i := range o.Len() {
 		one := o.At(i)
 		pass, err := round.decide(ctx, &one)

@@ -34,4 +34,9 @@ func (s *Store) learnTime(ctx context.Context) error {
 func (s *Store) byRedis(at time.Time) time.Time { return at.Add(time.Duration(s.ahead.Load())) }
 
 // Now returns the time by Redis' clock. [Store.CrawlSettings] compares the two clocks.
-func (s *Store) Now() time.Time { return s.byRedis(s.local()) }
+func (s *Store) Now() time.Time {
+	if s.clock != nil {
+		return time.UnixMicro(s.clock())
+	}
+	return s.byRedis(s.local())
+}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"urlserver/docindex"
+	"urlserver/docindex/recrawl"
 	"urlserver/docindex/scoped"
 	"urlserver/internal/scope"
 	"urlserver/internal/testkit/redistest"
@@ -32,5 +33,24 @@ func TestClockAhead(t *testing.T) {
 	}
 	if res := putOf(t, again, docindex.Put{URL: []byte("http://c.test/"), Crawl: []byte("scoped")}); res.New != 1 {
 		t.Errorf("half an hour before the end of a scope a put is answered %+v; want a new document", res)
+	}
+}
+
+// TestClockBehind: the clock of one daemon is an hour behind. A document that it is to fetch again in half an hour
+// is not due at once.
+func TestClockBehind(t *testing.T) {
+	right := func() time.Time { return time.Now().Add(time.Hour) }
+	s := openStore(t, func() int64 { return right().UnixMicro() }, redistest.Start(t).Addr())
+	again := recrawl.New(scoped.New(s), recrawl.Rule{Error: 30 * time.Minute})
+	putOf(t, again, docindex.Put{URL: []byte("http://a.test/")})
+	b := take(t, s)
+	var o docindex.Outcomes
+	o.Add(docindex.Outcome{DocID: b.At(0).DocID, URL: b.At(0).URL, Status: 500, At: time.Now()})
+	if err := again.Outcomes(t.Context(), &o); err != nil {
+		t.Fatal(err)
+	}
+	d, err := s.Document(t.Context(), b.At(0).DocID)
+	if in := time.Unix(d.Due, 0).Sub(right()); err != nil || in < 29*time.Minute || in > 31*time.Minute {
+		t.Errorf("the document is due in %v (%v); want half an hour", in, err)
 	}
 }

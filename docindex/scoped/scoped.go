@@ -85,6 +85,14 @@ func New(store docindex.Store, rules ...canonical.Rule) *Store {
 // SetClock makes the store read the time, in seconds since 1970, from a simulation's clock.
 func (s *Store) SetClock(now func() int64) { s.now = now }
 
+// Now returns the time by which documents are due.
+func (s *Store) Now() time.Time {
+	if of, ok := s.Store.(clocked); ok {
+		return of.Now()
+	}
+	return time.Now()
+}
+
 // OnStop registers cancel with a store of several daemons, for crawl control. Otherwise it does nothing.
 func (s *Store) OnStop(cancel func(context.Context, *docindex.Outcomes) (ended int, err error)) {
 	if of, ok := s.Store.(sharedStore); ok {
