@@ -18,13 +18,13 @@ func TestCluster(t *testing.T) {
 	t.Run("suite", func(t *testing.T) {
 		reservationtest.Run(t, func(t *testing.T) reservationtest.Bench { return bench(t, 5000, addrs...) })
 	})
-	t.Run("slot moves", func(t *testing.T) { testSlotMoves(t, nodes, addrs) })
 	t.Run("fail-over", func(t *testing.T) { testFailOver(t, nodes, addrs) })
 }
 
-// testSlotMoves moves the slot of the keys to another node, which has only some of them for a while. Nothing
+// TestSlotMoves moves the slot of the keys to another node, which has only some of them for a while. Nothing
 // is reserved meanwhile; afterwards all is as before.
-func testSlotMoves(t *testing.T, nodes []*redistest.Server, addrs []string) {
+func TestSlotMoves(t *testing.T) {
+	nodes, addrs := redistest.StartCluster(t)
 	s, other, ctx := realStore(t, time.Second, addrs...), realStore(t, time.Second, addrs...), t.Context()
 	if _, err := s.AddHost(ctx, "held.test", time.Time{}); err != nil {
 		t.Fatal(err)
