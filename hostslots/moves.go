@@ -105,10 +105,10 @@ func (s *Slots) addBelow(now time.Duration, groupID uint32, n int) {
 	s.reschedule(now, groupID)
 }
 
-// mergeAhead makes a site group take over the pace of a host before the host joins it, and makes
-// the address or network above the group count the host's last request. An address does so for a
-// host that comes out of a site group, whose requests it has not counted. mergeAhead adds no group
-// for a host that has no work and need not wait.
+// mergeAhead prepares a host's new place before the host joins it. A site group takes over the pace of the
+// host, and the address or network above it counts the host's last request. An address that is the new group
+// counts it only if the host comes out of a site group. mergeAhead adds no group for a host that has no work
+// and need not wait.
 func (s *Slots) mergeAhead(now time.Duration, hostID uint32, to *Place) {
 	h := s.hosts.At(hostID)
 	if to.kind() == ofAddress && !h.wasSite {

@@ -34,7 +34,7 @@ type budgets struct {
 
 // crawlShare counts the pages that this daemon has handed out of a crawl.
 type crawlShare struct {
-	pages     uint64 // a dear one counts as several
+	pages     uint64 // a costly one counts as several
 	pageAt    int64  // ms; when the last one was handed out
 	outOfTurn uint64 // pages that went out of turn since the last one in turn
 	withWork  uint64 // domains that had work when that was asked for last

@@ -59,8 +59,8 @@ type putting struct {
 	scheduled bool
 }
 
-// putSome stores a batch. What another daemon is about to store under the same unique comes last,
-// when that is known.
+// putSome stores a batch. It stores a document last whose unique another daemon is storing at this
+// moment: only then does it know whether that daemon has stored the unique.
 func (s *Store) putSome(ctx context.Context, b *putting) error {
 	began := time.Now()
 	for pause := firstUniqueLook; ; pause = min(2*pause, longestUniqueLook) {

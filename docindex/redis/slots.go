@@ -71,7 +71,7 @@ type entry struct {
 	aside      int64  // notAside, asideEnds, or else the domain is set aside
 	most       int    // URLs that it is to hand out
 	turn       float64
-	rests      bool // it rests after a dear page
+	rests      bool // it rests after a costly page
 	begun      bool // the call has handed out a portion of it, and continues
 	taken      bool // a call has opened it at its address
 }

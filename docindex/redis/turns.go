@@ -27,9 +27,9 @@ const (
 
 // crawlTurns counts the pages that crawls have had, in pages of weight 1.
 type crawlTurns struct {
-	now   float64            // the count of the crawl that went last; a lower count gives a crawl no more turns
-	had   map[string]float64 // of crawls that had more than now
-	sweep int                // crawls known when those are forgotten that had no more
+	now   float64            // the count at which the last turn began; a crawl with a lower one counts from here
+	had   map[string]float64 // counts by crawl; those of at most now may be missing
+	sweep int                // charge deletes the counts of at most now when there are more than so many
 }
 
 const sweepCrawls = 1024

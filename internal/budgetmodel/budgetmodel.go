@@ -8,7 +8,7 @@ import "fmt"
 type Crawl struct {
 	Budget int
 
-	pages   int // that were handed out; a dear one counts as several
+	pages   int // that were handed out; a costly one counts as several
 	domains map[string]*domain
 }
 

@@ -2,7 +2,7 @@ package sim
 
 // shapeView is what the oracle knows of the turns of shapes at the sites of a crawl: of links that came
 // when their site had some others already. It judges in scenarios in which no page links to its own
-// site, so all shapes are equally dear.
+// site, so all shapes have the same cost.
 type shapeView map[string]*shapesOfSite
 
 type shapesOfSite struct {

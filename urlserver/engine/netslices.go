@@ -25,9 +25,9 @@ import (
 //     reload that puts their hosts on the network. A daemon with open requests goes first: one that
 //     has had no slice yet and has no open requests tries one look later.
 //   - A daemon gives up each slice after turnTime, and does not try for it for 1/shunShare of a
-//     lease, which is longer than the others need to try. If another daemon wants the slice, it gets
-//     it. A daemon with more slices gives up more of them, and all daemons that want slices are as
-//     likely to get one. So they come to hold equally many, and none has to know how many they are.
+//     lease. That is longer than 1/lookShare, so another daemon that wants the slice gets it first. A
+//     daemon with more slices gives up more of them in a lease, and each daemon that wants slices is as
+//     likely to get one as another. So all come to hold equally many, without counting each other.
 //   - A daemon that needs fewer slices than it has releases one every 1/idleShare of a lease. One
 //     that sends nothing to the network releases all.
 //   - A store has a record of each slice until somebody deletes it. A daemon that dies deletes none,

@@ -251,7 +251,8 @@ func (b *Base) dropLate(v *Serving) {
 		late[charge] = b.Sched.IsLate(&v.Cursor, charge)
 	}
 	now, i := b.Now(), -1
-	// This comes before the leases end: with their end, AddressUse hears when others may ask the address.
+	// TakeBack comes before the leases end: when the last lease at an address ends, AddressUse learns from
+	// when others may ask the address, and a URL that did not leave must not count there.
 	for charge := len(late) - 1; charge >= 0; charge-- {
 		if late[charge] {
 			b.Sched.TakeBack(&v.Cursor, charge, now)

@@ -79,7 +79,7 @@ func (d *Scheduler) addressNotBefore(id uint32, at, now int64) int64 {
 	switch {
 	case q.flags&anyHost != 0:
 		if d.hosts.at(q.host).out[FrontierConsumer] == 0 {
-			d.forgetAddress(id, now) // until then what they had before it got other hosts counts there
+			d.forgetAddress(id, now) // URLs that clients got while the queue had one host have ended
 		}
 		return at
 	case at > now && q.out[FrontierConsumer] == 0:

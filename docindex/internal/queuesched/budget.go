@@ -11,13 +11,13 @@ import (
 // Package rounds says when a domain overruns its budget, and how long it waits then. Within its budget a
 // domain takes turns as if there were no budgets: each of its queues has a turn.
 //
-// A dear page, whose shape brings only URLs of the same shape, counts as several pages, both of the
+// A costly page, whose shape brings only URLs of the same shape, counts as several pages, both of the
 // domain and of the crawl. So the count of the crawl less that of a domain is that of the others.
 //
 // A crawl never stands still because of budgets: if all queues that it may serve are of domains that
 // wait, the domain whose next round is nearest goes on out of turn, page by page. That brings its round
 // no nearer. An answer to the slots has no such page beside others, since these may be enough for the
-// slots. After a dear page out of turn its queue rests, so that it gets one page in the time of several.
+// slots. After a costly page out of turn its queue rests, so that it gets one page in the time of several.
 
 // overrun is a domain that has overrun its budget, or of which the slots have enough. Its queues are
 // in rings of their own, so that it costs O(log n) to let all of them wait, or go.
@@ -82,7 +82,7 @@ func (d *Scheduler) charge(q *queue, consumer Consumer, pages uint32, now int64)
 	d.orderDomain(q.domain)
 }
 
-// rest makes a queue rest after a dear page that went out of turn, unless the last pages of the
+// rest makes a queue rest after a costly page that went out of turn, unless the last pages of the
 // crawl all went out of turn: then no other domain has a page to hand out.
 func (d *Scheduler) rest(q *queue, pages uint32, now int64) {
 	c := &d.crawls[q.crawl]
@@ -188,8 +188,9 @@ func (d *Scheduler) orderDomain(id uint32) {
 	d.orderOverrun(c, one.own)
 }
 
-// orderOverrun puts a domain where its next turn is. In a round its queues go as often as they would
-// among all queues of the crawl.
+// orderOverrun puts a domain into the heap where it belongs: waits until its next round, then turns. Both
+// are ordered by the crawl's count of pages. A domain with n queues has a turn, for one of them, each time
+// the crawl's m other queues have had m/n pages, so each queue has as many turns as any other.
 func (d *Scheduler) orderOverrun(c *crawl, no uint32) {
 	all := c.overruns
 	o := &all.list[no]

@@ -149,7 +149,7 @@ type crawl struct {
 	overruns  *overruns     // nil: there were none
 	pass      [2]int64      // by consumer; see crawlTurns
 	stride    int64         // what a page adds to pass
-	pages     uint64        // that were handed out; a dear one counts as several
+	pages     uint64        // that were handed out; a costly one counts as several
 	outOfTurn uint32        // pages that went out of turn since the last one in turn
 	active    uint32        // queues in memory with URLs scheduled or in transit
 	domains   uint32        // registered domains of these

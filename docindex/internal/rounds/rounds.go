@@ -6,7 +6,7 @@
 // again the length of its next round doubles, up to maxStretch times. A round in which it does not
 // overrun halves the length again. (BEAST, in IRLbot: Scaling to 6 Billion Pages and Beyond, 2008.)
 //
-// Pages of a crawl are counted as its domains' are: a dear page counts as several.
+// Pages of a crawl are counted as its domains' are: a costly page counts as several.
 package rounds
 
 const maxStretch = 6

@@ -12,7 +12,7 @@ const (
 	rowOwn   = 1
 	rowOther = 2
 	rowHead  = 1 + 1 + 8
-	rowSome  = 1 << 7 // beside how dear a branch is
+	rowSome  = 1 << 7 // beside the cost of a branch
 )
 
 // Append appends a table's row. kept returns the number that the row keeps of the store's data of a branch.
@@ -27,14 +27,14 @@ func (t *Table[T]) Append(dst []byte, kept func(of *T) uint64) []byte {
 	dst = binary.BigEndian.AppendUint64(append(dst, flags, t.was), t.page)
 	for i := range t.branches {
 		l := &t.branches[i]
-		dear := l.dear
+		cost := l.cost
 		turn := t.turns[i]
 		if isIdle(turn) {
 			turn -= idle
 		} else {
-			dear |= rowSome
+			cost |= rowSome
 		}
-		dst = append(dst, dear, l.traps)
+		dst = append(dst, cost, l.traps)
 		dst = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(dst, l.hash), l.path)
 		dst = binary.AppendUvarint(binary.BigEndian.AppendUint32(dst, l.kind), uint64(l.first))
 		dst = binary.AppendUvarint(binary.AppendVarint(dst, t.now-turn+t.cost(l)), kept(&l.of))
@@ -80,7 +80,7 @@ func (t *Table[T]) readBranch(b []byte, of func(no uint32, kept uint64) T) (rest
 		return nil, false
 	}
 	l := branch[T]{
-		dear: b[0] &^ rowSome, traps: b[1], hash: binary.BigEndian.Uint64(b[2:]),
+		cost: b[0] &^ rowSome, traps: b[1], hash: binary.BigEndian.Uint64(b[2:]),
 		path: binary.BigEndian.Uint64(b[10:]), kind: binary.BigEndian.Uint32(b[18:]),
 	}
 	some := b[0]&rowSome != 0
@@ -88,7 +88,7 @@ func (t *Table[T]) readBranch(b []byte, of func(no uint32, kept uint64) T) (rest
 	first, n := binary.Uvarint(b)
 	ago, m := binary.Varint(b[max(n, 0):])
 	kept, k := binary.Uvarint(b[max(n, 0)+max(m, 0):])
-	if n <= 0 || m <= 0 || k <= 0 || first == 0 || first > uint64(no) || l.dear > dearest {
+	if n <= 0 || m <= 0 || k <= 0 || first == 0 || first > uint64(no) || l.cost > mostCost {
 		return nil, false
 	}
 	l.first, l.of = uint16(first), of(no, kept)

@@ -26,11 +26,11 @@ func TestRow(t *testing.T) {
 		}
 		if r.IntN(3) == 0 {
 			p := link()
-			no, dear := a.Enter(queue, p, []byte("a.test"), open)
-			other, dear2 := b.Enter(queue, p, []byte("a.test"), open)
-			if no != other || dear != dear2 {
-				t.Errorf("the branch of %s is %d, dearer %v; in a table read from its row %d, %v", p.URL, no, dear,
-					other, dear2)
+			no, costlier := a.Enter(queue, p, []byte("a.test"), open)
+			other, costlier2 := b.Enter(queue, p, []byte("a.test"), open)
+			if no != other || costlier != costlier2 {
+				t.Errorf("the branch of %s is %d, costlier %v; in a table read from its row %d, %v", p.URL, no,
+					costlier, other, costlier2)
 			}
 			for _, table := range []*Table[uint64]{a.Of(queue), b.Of(queue)} {
 				table.Mark(no, true)

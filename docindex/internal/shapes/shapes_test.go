@@ -157,7 +157,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// A page that brings nothing but its own shape makes the shape dearer, once however many links it
+// A page that brings nothing but its own shape raises the cost of the shape, once however many links it
 // has; one that brings another makes it the cheapest. So the shapes have the turns by their costs.
 func TestLearn(t *testing.T) {
 	var s Tables[int]
@@ -165,36 +165,36 @@ func TestLearn(t *testing.T) {
 	link("/trap/1", "/")
 	link("/page/1", "/")
 	table := s.Of(1)
-	dear := func(want ...uint8) {
+	costs := func(want ...uint8) {
 		t.Helper()
 		var got []uint8
 		for i := range table.branches {
-			got = append(got, table.branches[i].dear)
+			got = append(got, table.branches[i].cost)
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("branches are dear: %v; want %v", got, want)
+			t.Errorf("branches cost %v; want %v", got, want)
 		}
 	}
-	dear(usual, usual)
+	costs(usualCost, usualCost)
 	link("/trap/2", "/trap/1")
 	link("/trap/3", "/trap/1")
-	dear(usual+dearer, usual)
+	costs(usualCost+costStep, usualCost)
 	link("/page/2", "/page/1")
-	dear(usual+dearer, usual+dearer)
+	costs(usualCost+costStep, usualCost+costStep)
 	link("/trap/4", "/page/1")
 	link("/page/3", "/page/1")
-	dear(usual+dearer, 0)
+	costs(usualCost+costStep, 0)
 	for i := range 10 {
 		link("/trap/5", fmt.Sprintf("/trap/%d", i))
 	}
-	dear(dearest, 0)
+	costs(mostCost, 0)
 	if no, _ := s.Enter(1, &docindex.Put{URL: []byte("http://a.test/page/9"), Page: []byte("http://b.test/trap/1")},
 		[]byte("a.test"), open); no != 2 {
 		t.Errorf("a link on another site has branch %d", no)
 	}
-	dear(dearest, 0)
+	costs(mostCost, 0)
 	link("/page/x2/", "/page/x2") // by a redirect
-	dear(dearest, 0, usual)
+	costs(mostCost, 0, usualCost)
 	table.Mark(1, true)
 	table.Mark(2, true)
 	serve(table, 2)

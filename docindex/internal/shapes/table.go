@@ -8,16 +8,17 @@ const (
 	enough      = 4    // a queue has branches once so many of its documents are scheduled
 )
 
-// How dear a shape is, in powers of two of its cost. It begins at usual. A page that brings new
-// URLs of another path makes its shape the cheapest; one that brings new ones of its own path and
-// no others makes it dearer. Patterns of traps come on top.
+// Each path has a cost, of which a branch keeps the binary logarithm. It begins at usualCost. A page
+// that brings new URLs of another path sets the logarithm of its own path to 0. A page that brings new
+// URLs of its own path and no others adds costStep to it, up to mostCost. Each pattern of traps in a
+// shape adds trapCost for that shape alone.
 const (
-	usual   = 4
-	dearer  = 2
-	dearest = 8
-	pattern = 2
+	usualCost = 4
+	costStep  = 2
+	mostCost  = 8
+	trapCost  = 2
 
-	dearPages = 8 // what a page of a shape that was learned to be dearest counts as
+	costlyPages = 8 // how many pages of the budget a page counts as whose path has mostCost
 )
 
 // branch is the documents of a shape. The shapes of one path, which differ in their query keys,
@@ -28,7 +29,7 @@ type branch[T any] struct {
 	first uint16 // number of the first branch of its path, which has the next two for all of them
 	same  uint16 // branches of the path
 	kind  uint32 // of the shape
-	dear  uint8  // what was learned: how dear they are
+	cost  uint8  // binary logarithm of the cost of the path, without traps
 	traps uint8  // patterns of traps
 	of    T
 }
@@ -43,7 +44,7 @@ type Table[T any] struct {
 	byHash   []uint16 // numbers of branches, by their hashes; of equal ones the first one first
 	counted  int      // of branches, those that Tables counts
 	page     uint64   // whose links came last, as a hash
-	was      uint8    // how dear its shape was before
+	was      uint8    // cost of its path before
 	own      bool     // it brought its own shape
 	other    bool     // it brought another one
 }
@@ -97,10 +98,10 @@ func (t *Table[T]) Branch(s Shape) uint32 {
 // add adds a branch for a shape.
 func (t *Table[T]) add(s Shape) {
 	l := branch[T]{
-		hash: s.hash, path: s.path, kind: s.kind, traps: s.traps, dear: usual,
+		hash: s.hash, path: s.path, kind: s.kind, traps: s.traps, cost: usualCost,
 		first: uint16(t.Len() + 1), same: 1,
 	}
-	start := t.now - 1<<usual // its turn is now
+	start := t.now - 1<<usualCost // its turn is now
 	for i := range t.branches {
 		if one := &t.branches[i]; one.path == s.path {
 			t.change(one.first, func(first *branch[T]) { first.same++ })
@@ -123,7 +124,7 @@ func (t *Table[T]) cost(l *branch[T]) int64 {
 	if int(l.first) <= len(t.branches) {
 		first = &t.branches[l.first-1]
 	}
-	return int64(first.same) << (first.dear + pattern*l.traps)
+	return int64(first.same) << (first.cost + trapCost*l.traps)
 }
 
 // change changes the cost of the documents of a path, which the path's first branch has.
@@ -227,14 +228,14 @@ func (t *Table[T]) Took(no uint32) {
 
 // Pages returns how many pages of its domain's budget a page of a branch counts as.
 func (t *Table[T]) Pages(no uint32) uint32 {
-	if t.branches[t.branches[no-1].first-1].dear < dearest {
+	if t.branches[t.branches[no-1].first-1].cost < mostCost {
 		return 1
 	}
-	return dearPages
+	return costlyPages
 }
 
-// learn takes that a page of a shape has brought a new document of a branch. It reports whether the
-// shape is dearer now.
+// learn changes the cost of a shape, a page of which has brought a new document of a branch. It reports
+// whether the cost has grown.
 func (t *Table[T]) learn(page uint64, of Shape, brought uint32) bool {
 	no := t.find(of.hash)
 	if no == 0 {
@@ -245,24 +246,24 @@ func (t *Table[T]) learn(page uint64, of Shape, brought uint32) bool {
 	}
 	l := &t.branches[t.branches[no-1].first-1]
 	if t.page != page {
-		t.page, t.was, t.own, t.other = page, l.dear, false, false
+		t.page, t.was, t.own, t.other = page, l.cost, false, false
 	}
 	switch {
 	case t.other:
 	case t.branches[brought-1].kind != t.branches[no-1].kind:
 		t.other = true
-		t.setDear(l, 0)
+		t.setCost(l, 0)
 	case !t.own:
 		t.own = true
-		t.setDear(l, min(t.was+dearer, dearest))
-		return l.dear > t.was
+		t.setCost(l, min(t.was+costStep, mostCost))
+		return l.cost > t.was
 	}
 	return false
 }
 
-// setDear sets how dear a path is, of its first branch.
-func (t *Table[T]) setDear(first *branch[T], dear uint8) {
-	if first.dear != dear {
-		t.change(first.first, func(first *branch[T]) { first.dear = dear })
+// setCost sets the cost of a path, which its first branch has.
+func (t *Table[T]) setCost(first *branch[T], cost uint8) {
+	if first.cost != cost {
+		t.change(first.first, func(first *branch[T]) { first.cost = cost })
 	}
 }

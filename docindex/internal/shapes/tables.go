@@ -83,8 +83,9 @@ func (s *Tables[T]) Bytes() int64 {
 
 // Enter returns the number of the branch in which a new document of a queue waits; 0: it waits in
 // none. In branches are links on pages that say neither a due time nor a priority nor a key: the
-// order of all others is known. dearer reports that the shape of the page is dearer now.
-func (s *Tables[T]) Enter(queue uint32, p *docindex.Put, host []byte, of State) (no uint32, dearer bool) {
+// order of all others is known. costlier reports that the cost of the page's
+// shape has grown.
+func (s *Tables[T]) Enter(queue uint32, p *docindex.Put, host []byte, of State) (no uint32, costlier bool) {
 	if !isLink(p) {
 		return 0, false
 	}
@@ -98,9 +99,9 @@ func (s *Tables[T]) Enter(queue uint32, p *docindex.Put, host []byte, of State) 
 	s.branches += len(t.branches) - before
 	s.page.set(p.Page)
 	if s.page.teaches(p.URL, host) {
-		dearer = t.learn(s.page.hash, s.page.shape, no)
+		costlier = t.learn(s.page.hash, s.page.shape, no)
 	}
-	return no, dearer
+	return no, costlier
 }
 
 // isLink reports whether a new document waits in a branch.

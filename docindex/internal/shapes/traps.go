@@ -3,7 +3,7 @@ package shapes
 import "bytes"
 
 // The patterns that people agree on: a segment that comes back, a path of many segments, session
-// identifiers, calendars. They make the URLs dearer to take; none is a ban.
+// identifiers, calendars. Each raises the cost of a URL; none is a ban.
 
 var sessions = [...]string{"jsessionid", "phpsessid", "sessionid", "session_id", "sid", "aspsessionid", "cfid",
 	"cftoken", "osessionid"}
