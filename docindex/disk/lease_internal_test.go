@@ -2,6 +2,7 @@ package disk
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,14 +13,15 @@ import (
 // of that host, which the other daemon may be requesting, until the outcomes have come and a gap has passed, or the
 // lease has ended.
 func TestLeasesOutliveARestart(t *testing.T) {
-	path, passed := t.TempDir(), time.Duration(0)
+	path := t.TempDir()
+	var passed atomic.Int64
 	open := func() *Store {
 		t.Helper()
 		s, err := Open(Config{Path: path, Sync: Batch})
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.base.SetClock(func() time.Duration { return passed })
+		s.base.SetClock(func() time.Duration { return time.Duration(passed.Load()) })
 		s.SetSlotGap(time.Second)
 		return s
 	}
@@ -69,11 +71,11 @@ func TestLeasesOutliveARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	take("within the gap")
-	passed += 2 * time.Second
+	passed.Add(int64(2 * time.Second))
 	take("after the outcomes", "http://a.test/3")
-	passed += time.Hour
+	passed.Add(int64(time.Hour))
 	take("within the gap after the lease")
-	passed += 2 * time.Second
+	passed.Add(int64(2 * time.Second))
 	take("after the lease", "http://b.test/1", "http://b.test/2")
 	if err := s.Close(); err != nil {
 		t.Fatal(err)

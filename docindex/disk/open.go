@@ -147,7 +147,7 @@ func (s *Store) load() error {
 	if err := s.queues.cold.open(now, served); err != nil {
 		return damaged(err)
 	}
-	if err := s.setPausesBack(now, ahead); err != nil {
+	if err := s.setEndsBack(now, ahead); err != nil {
 		return damaged(err)
 	}
 	l := loading{s: s, now: now, changes: map[uint32][]queueChange{}}

@@ -58,22 +58,32 @@ func (c *coldQueues) readPause(row []byte) (h queuesched.KnownHost, ok bool, err
 	return h, until > now || gap > 0, nil
 }
 
-// setPausesBack makes all pauses end sooner by as much as the clock is known to have been set back, in one
-// commit with the mark that says so. Or else each host that was requested lately would be left alone so much
-// longer. The mark is up to slotMarkEvery older than the last pause, so pauses may become longer by that, and
-// never shorter.
-func (s *Store) setPausesBack(now, ahead int64) error {
+// setEndsBack makes all pauses and leases end sooner by as much as the clock is known to have been set back, in
+// one commit with the mark that says so. Or else each host that was requested lately would be left alone so much
+// longer. The mark is up to slotMarkEvery older than the last pause, so pauses may become longer by that. None
+// becomes shorter but those from before the clock was ahead.
+func (s *Store) setEndsBack(now, ahead int64) error {
 	if ahead == 0 || s.db.space.check() != nil {
 		return nil
 	}
 	b := s.db.NewBatch()
 	defer b.Close()
-	if err := s.db.each(pauseRow, func(key, value []byte) error {
-		r := reader{b: value}
-		until := r.int()
-		return b.Set(key, append(binary.AppendVarint(nil, until-ahead), r.b...), nil)
-	}); err != nil {
-		return err
+	for _, kind := range []byte{pauseRow, leaseBatchRow} {
+		if err := s.db.each(kind, func(key, value []byte) error {
+			r := reader{b: value}
+			end := r.int()
+			if r.bad {
+				return errRow
+			}
+			if end < 0 { // of leases of other daemons
+				end = min(end+ahead, -1)
+			} else {
+				end = max(end-ahead, 0)
+			}
+			return b.Set(key, append(binary.AppendVarint(nil, end), r.b...), nil)
+		}); err != nil {
+			return err
+		}
 	}
 	if err := b.Set(metaKey(metaSlots), binary.AppendVarint(nil, now), nil); err != nil {
 		return err

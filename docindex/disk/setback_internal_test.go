@@ -2,6 +2,7 @@ package disk
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,14 +13,16 @@ import (
 // left alone for about as long as its pause had left, and not for a day, also after further restarts.
 func TestPausesAfterTheClockWasSetBack(t *testing.T) {
 	const pause = 40 * time.Second
-	path, ahead := t.TempDir(), 24*time.Hour
+	path := t.TempDir()
+	var ahead atomic.Int64
+	ahead.Store(int64(24 * time.Hour))
 	open := func() *Store {
 		t.Helper()
 		s, err := Open(Config{Path: path, Sync: Batch})
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.base.SetClock(func() time.Duration { return ahead })
+		s.base.SetClock(func() time.Duration { return time.Duration(ahead.Load()) })
 		s.SetSlotGap(time.Second)
 		return s
 	}
@@ -55,7 +58,7 @@ func TestPausesAfterTheClockWasSetBack(t *testing.T) {
 	if err := s.Outcomes(t.Context(), &o); err != nil {
 		t.Fatal(err)
 	}
-	ahead = 0
+	ahead.Store(0)
 	for restart := range 3 {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
@@ -70,10 +73,64 @@ func TestPausesAfterTheClockWasSetBack(t *testing.T) {
 		}
 	}
 	put(s, 2)
-	ahead = 5 * time.Second
+	ahead.Store(int64(5 * time.Second))
 	take(s, "after the gap", 1)
-	ahead = pause + time.Second
+	ahead.Store(int64(pause + time.Second))
 	take(s, "after the pause", 1)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLeasesAfterTheClockWasSetBack opens a store whose clock was a day ahead until the restart. What a URL Frontier
+// client and another daemon have is due again after about the lease, and not a day later.
+func TestLeasesAfterTheClockWasSetBack(t *testing.T) {
+	const lease = 10 * time.Minute
+	path := t.TempDir()
+	var ahead atomic.Int64
+	ahead.Store(int64(24 * time.Hour))
+	open := func() *Store {
+		t.Helper()
+		s, err := Open(Config{Path: path, Sync: Batch})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.base.SetClock(func() time.Duration { return time.Duration(ahead.Load()) })
+		return s
+	}
+	s := open()
+	put := func(url string) {
+		t.Helper()
+		var p docindex.Puts
+		_ = p.Add(docindex.Put{URL: []byte(url)})
+		if _, err := s.Put(t.Context(), &p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("http://daemon.test/")
+	var b docindex.Batch
+	if err := s.Lease(t.Context(), 10, nil, lease, &b); err != nil || b.Len() != 1 {
+		t.Fatalf("%d leased, %v; want 1", b.Len(), err)
+	}
+	put("http://client.test/")
+	ask := docindex.Request{AnyCrawl: true, Lease: lease}
+	if err := s.Serve(t.Context(), ask, func(*docindex.Served) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	for restart := range 3 {
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		ahead.Store(0)
+		s = open()
+		if n, err := s.Count(t.Context(), nil); err != nil || n.InTransit != 2 {
+			t.Errorf("restart %d: %+v, %v; want 2 in transit", restart, n, err)
+		}
+	}
+	ahead.Store(int64(lease + time.Minute))
+	if err := s.Candidates(t.Context(), 10, nil, &b); err != nil || b.Len() != 1+2 {
+		t.Errorf("after the leases: %d more, %v; want 2", b.Len()-1, err)
+	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
