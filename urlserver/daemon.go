@@ -68,6 +68,7 @@ type Daemon struct {
 	engine   *engine.Engine
 	sessions map[uint32]*session
 	operated map[string]struct{} // hosts blocked or unblocked since the start, until restoreBlocks has ended; then nil
+	split    split               // of putOutcomes
 	done     chan struct{}       // closed when the owner has ended
 	events   chan event
 
@@ -440,7 +441,7 @@ func (d *Daemon) recall(o *docindex.Outcomes) {
 // sent again. It does not wait for that.
 func (d *Daemon) RecallAll() { d.post(func(e *engine.Engine) { e.RecallAll() }) }
 
-// updateBackpressure lets the engine ask the index again if there is room for outcomes.
+// updateBackpressure lets the engine send and ask the index again if both outboxes of outcomes have room.
 func (d *Daemon) updateBackpressure() {
 	d.post(func(e *engine.Engine) { e.SetBackpressure(d.outbox.isFull() || d.redirects.isFull()) })
 }

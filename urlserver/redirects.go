@@ -14,24 +14,24 @@ import (
 // index is full, which takes all other outcomes.
 func (d *Daemon) putOutcomes(out *docindex.Outcomes, ends []engine.TraceEnd) (full bool) {
 	if d.parts.Store != nil && out.HasLocation() {
-		var redirects docindex.Outcomes
-		ofRedirects := takeRedirects(out, &redirects, &ends)
-		full = d.redirects.put(&redirects, ofRedirects)
+		ofRedirects := d.split.takeRedirects(out, &ends)
+		full = d.redirects.put(&d.split.redirects, ofRedirects)
 	}
 	return out.Len() > 0 && d.outbox.put(out, ends) || full
 }
 
-// takeRedirects moves the outcomes that have a location from out to redirects. Their ends are removed from
-// ends, and returned.
-func takeRedirects(out, redirects *docindex.Outcomes, ends *[]engine.TraceEnd) (taken []engine.TraceEnd) {
-	var others docindex.Outcomes
+// split has the buffers of takeRedirects, which are empty in between.
+type split struct{ redirects, others docindex.Outcomes }
+
+// takeRedirects moves the outcomes that have a location from out to s.redirects. Their ends are removed
+// from ends, and returned.
+func (s *split) takeRedirects(out *docindex.Outcomes, ends *[]engine.TraceEnd) (taken []engine.TraceEnd) {
 	rest, left := *ends, (*ends)[:0]
 	for i := range out.Len() {
 		o := out.At(i)
-		isRedirect := len(o.Location) > 0
-		to, list := &others, &left
-		if isRedirect {
-			to, list = redirects, &taken
+		to, list := &s.others, &left
+		if len(o.Location) > 0 {
+			to, list = &s.redirects, &taken
 		}
 		to.Add(o)
 		for ; len(rest) > 0 && rest[0].Outcome == i+1; rest = rest[1:] {
@@ -40,7 +40,8 @@ func takeRedirects(out, redirects *docindex.Outcomes, ends *[]engine.TraceEnd) (
 			*list = append(*list, end)
 		}
 	}
-	*out, *ends = others, left
+	*out, s.others, *ends = s.others, *out, left
+	s.others.Reset()
 	return taken
 }
 

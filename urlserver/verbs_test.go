@@ -381,7 +381,8 @@ func TestRedirectsWaitForRoom(t *testing.T) {
 
 // TestTakeRedirects: the traces of documents stay with their outcomes.
 func TestTakeRedirects(t *testing.T) {
-	var out, redirects docindex.Outcomes
+	var out docindex.Outcomes
+	var s split
 	var ends []engine.TraceEnd
 	for i := range 6 {
 		o := docindex.Outcome{DocID: fmt.Append(nil, i), URL: []byte("http://10.0.0.1/"), Kind: docindex.Done}
@@ -392,12 +393,12 @@ func TestTakeRedirects(t *testing.T) {
 			ends = append(ends, engine.TraceEnd{At: time.Duration(i), Outcome: i + 1})
 		}
 	}
-	taken := takeRedirects(&out, &redirects, &ends)
+	taken := s.takeRedirects(&out, &ends)
 	for _, c := range []struct {
 		out  *docindex.Outcomes
 		ends []engine.TraceEnd
 		want string
-	}{{&out, ends, "0 2 3 5 traces 0 3 5"}, {&redirects, taken, "1 4 traces 1 4"}} {
+	}{{&out, ends, "0 2 3 5 traces 0 3 5"}, {&s.redirects, taken, "1 4 traces 1 4"}} {
 		var got []string
 		for i := range c.out.Len() {
 			got = append(got, string(c.out.At(i).DocID))
