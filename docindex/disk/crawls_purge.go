@@ -149,11 +149,11 @@ func (c *partition) lastOfPurged() embedded.Last {
 
 // endsWithPartitionLocked reports whether an outcome ends a document in the slots in the same way
 // as the purge of its partition ended the scheduled ones. Then its rows stay as they are. A
-// document that a URL Frontier client has needs new rows: a restart would restore its lease from
-// the old.
+// document that a URL Frontier client or another daemon has needs new rows: a restart would restore
+// its lease from the old.
 func (s *Store) endsWithPartitionLocked(id uint32, why docindex.Kind) bool {
 	t := s.transits.at(id)
-	if t.member == 0 || t.consumer == queuesched.FrontierConsumer {
+	if t.member == 0 || t.leaseBatch != 0 {
 		return false
 	}
 	c := s.crawls.partitions[t.member]

@@ -286,3 +286,34 @@ func TestPurgeAmongOthers(t *testing.T) {
 	}
 	want(t, "served", serve(t, s, docindex.Request{AnyCrawl: true, PerQueue: 100, Lease: time.Hour}), others...)
 }
+
+// TestPurgedLeaseEndsOnce: another daemon says of one of two documents that it stopped with its crawl. After a restart
+// that one stays completed, and the other one is leased.
+func TestPurgedLeaseEndsOnce(t *testing.T) {
+	path := t.TempDir()
+	s := open(t, path, disk.Batch)
+	putURLs(t, s, of("c", "http://a.test/1", 0), of("c", "http://b.test/1", 0))
+	var b docindex.Batch
+	if err := s.Lease(t.Context(), 10, nil, time.Hour, &b); err != nil || b.Len() != 2 {
+		t.Fatalf("%d leased, %v; want 2", b.Len(), err)
+	}
+	if err := s.StopCrawl(t.Context(), id("c"), docindex.Stopped); err != nil {
+		t.Fatal(err)
+	}
+	purge(t, s, "c", 0)
+	for ended := range b.Len() {
+		var o docindex.Outcomes
+		o.Add(docindex.Outcome{DocID: b.At(ended).DocID, URL: b.At(ended).URL, Kind: docindex.Stopped})
+		if err := s.Outcomes(t.Context(), &o); err != nil {
+			t.Fatal(err)
+		}
+		s = again(t, s, path)
+		n, err := s.Count(t.Context(), nil)
+		if err != nil || int(n.InTransit) != 1-ended || int(n.Completed) != 1+ended {
+			t.Errorf("after %d outcomes: %+v, %v; want %d completed", 1+ended, n, err, 1+ended)
+		}
+		if err := s.Check(); err != nil {
+			t.Error(err)
+		}
+	}
+}
