@@ -15,9 +15,38 @@ import (
 func (d *Daemon) putOutcomes(out *docindex.Outcomes, ends []engine.TraceEnd) (full bool) {
 	if d.parts.Store != nil && out.HasLocation() {
 		ofRedirects := d.split.takeRedirects(out, &ends)
+		addPauses(&d.engine.Out.Pauses, &d.split.redirects)
 		full = d.redirects.put(&d.split.redirects, ofRedirects)
 	}
 	return out.Len() > 0 && d.outbox.put(out, ends) || full
+}
+
+// addPauses adds what some outcomes say of the pauses and gaps of hosts.
+func addPauses(to, of *docindex.Outcomes) {
+	for i := range of.Len() {
+		if o := of.At(i); o.Pause > 0 || o.Gap > 0 {
+			to.Add(docindex.Outcome{URL: o.URL, Pause: o.Pause, Gap: o.Gap})
+		}
+	}
+}
+
+const pauseIsOld = time.Second // after the outcome that says it
+
+// withoutOldPauses returns outcomes without the pauses and gaps of those that have waited. The index knows these
+// from addPauses, and since then it may have had others of the same hosts.
+func withoutOldPauses(of *docindex.Outcomes, now time.Time) *docindex.Outcomes {
+	if of.Len() == 0 || now.Sub(of.At(0).At) < pauseIsOld { // the first one has waited longest
+		return of
+	}
+	var out docindex.Outcomes
+	for i := range of.Len() {
+		o := of.At(i)
+		if now.Sub(o.At) >= pauseIsOld {
+			o.Pause, o.Gap = 0, 0
+		}
+		out.Add(o)
+	}
+	return &out
 }
 
 // split has the buffers of takeRedirects, which are empty in between.
@@ -53,7 +82,7 @@ func (d *Daemon) outcomesWithTargets(ctx context.Context, o *docindex.Outcomes) 
 	if err := d.putTargets(ctx, o); err != nil {
 		return fmt.Errorf("targets of redirects: %w", err)
 	}
-	return d.parts.Index.Outcomes(ctx, o)
+	return d.parts.Index.Outcomes(ctx, withoutOldPauses(o, time.Now()))
 }
 
 // maxSitemaps bounds the sitemaps that wait for the embedded index.

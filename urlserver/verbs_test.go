@@ -379,6 +379,43 @@ func TestRedirectsWaitForRoom(t *testing.T) {
 	})
 }
 
+// TestGapWhileRedirectsWait has the outcome of a redirect wait for room. The index knows at once which gap its host
+// asks for. When the outcome comes, the gap stays that a later one of the same host asked for.
+func TestGapWhileRedirectsWait(t *testing.T) {
+	for _, says := range [][]string{{"503 location=http://10.1.0.1/"}, {"301 location=http://10.1.0.1/", "503"}} {
+		synctest.Test(t, func(t *testing.T) {
+			store := &fullStore{Store: memory.New()}
+			b := (&bubble{t: t}).start(func(c *configs.Config) { c.DocIndex.MaxRetry = time.Second },
+				Parts{Index: store, Store: store})
+			defer b.stopped()
+			var puts docindex.Puts
+			for i := range says {
+				_ = puts.Add(docindex.Put{URL: fmt.Appendf(nil, "http://10.0.0.1/%d", i)})
+			}
+			if _, err := store.Put(t.Context(), &puts); err != nil {
+				t.Fatal(err)
+			}
+			store.full.Store(true)
+			s := b.spider()
+			for _, says := range says {
+				trans, _ := s.line()
+				s.say("%s DONE %s", trans, says)
+			}
+			for room := range 2 {
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				h, err := store.HostStatus(t.Context(), []byte("10.0.0.1"))
+				want := len(says) - 1 + room
+				if err != nil || int(h.Completed) != want || h.Site.Gap != 2*second {
+					t.Errorf("%s: %d completed, gap %v, %v; want %d and 2s", says, h.Completed, h.Site.Gap, err, want)
+				}
+				store.full.Store(false)
+			}
+			s.conn.Close()
+		})
+	}
+}
+
 // TestTakeRedirects: the traces of documents stay with their outcomes.
 func TestTakeRedirects(t *testing.T) {
 	var out docindex.Outcomes
