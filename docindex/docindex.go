@@ -96,7 +96,7 @@ type Returner interface {
 	Return(ctx context.Context, o *Outcomes) error
 }
 
-// Pauser takes what is learned of hosts by requests for robots.txt.
+// Pauser takes what is learned of hosts by requests for robots.txt, and by redirects before their outcomes come.
 type Pauser interface {
 	// Pause notes how long hosts are to be left alone, and their gaps, as outcomes do. It reads
 	// URL, Pause and Gap of the outcomes, nothing else. After a restart the pauses bind the slots, too.

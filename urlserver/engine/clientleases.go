@@ -33,7 +33,7 @@ type clientLease struct {
 	state   clientLeaseState
 	denials int
 	token   uint64
-	turn    time.Duration // the engine then releases the lease, and leaves it to others for a while
+	turn    time.Duration // endTurn then releases the lease for others
 	until   time.Duration // the lease counts until then
 	renew   time.Duration // the lease is extended then
 	usedAt  time.Duration // a client was last given, or refused, something at the address
@@ -293,7 +293,7 @@ func (l *ClientLeases) stepLease(now time.Duration, c *clientLease, work *LeaseB
 	}
 }
 
-// endTurn releases a lease for others that want it. In one half of the cases, at random, the engine
+// endTurn releases a lease for others that want it. In one half of the cases, at random, this daemon
 // may have it at once; in the other half, other daemons go first for a rest.
 func (l *ClientLeases) endTurn(now time.Duration, c *clientLease, work *LeaseBatch) {
 	rest, r := l.lease/clientRest, c.release(now)

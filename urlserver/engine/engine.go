@@ -76,7 +76,7 @@ type Out struct {
 	Outcomes     docindex.Outcomes          // for the doc index
 	Returns      docindex.Outcomes          // documents for the doc index to take back
 	Sitemaps     docindex.Outcomes          // for the doc index to put: Location, by the document DocID
-	Pauses       docindex.Outcomes          // what robots.txt requests say of hosts, for the doc index to keep
+	Pauses       docindex.Outcomes          // what robots.txt requests say of hosts, for the doc index
 	NoteRequests []*NoteRequest             // for notes of robots.txt; each answer goes to NoteFound
 	Learned      []Learned                  // robots.txt, for the doc index to keep
 	Backoffs     []hostslots.AddressBackoff // of addresses, changed; for the doc index to keep
