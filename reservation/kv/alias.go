@@ -93,7 +93,7 @@ func (s *step) next(c change, try int) int {
 // changeAlias sets the hosts of an alias to the result of want. It calls want while no change is in
 // progress, and again if another change came first. want may report that nothing changes. The caller holds
 // s.changing, which calls of one process get in the order in which they came. A change takes some 20 calls of
-// the KV, and nine more for each host of the alias, Config.Parallel at a time. So of many callers that come at
+// the KV, and ten more for each host of the alias, Config.Parallel at a time. So of many callers that come at
 // once, the last ones may run out of time; they have to try again.
 func (s *Store) changeAlias(ctx context.Context, alias string,
 	want func() (hosts []string, changes bool, err error)) error {
@@ -117,11 +117,14 @@ func (s *Store) changeAlias(ctx context.Context, alias string,
 		if err != nil || !changes {
 			return err
 		}
-		if ok, err := s.swapChange(ctx, raw, change{ID: c.ID + 1, Phase: freezing, Alias: alias,
-			Hosts: hosts}); err != nil {
+		c = change{ID: c.ID + 1, Phase: freezing, Alias: alias, Hosts: hosts}
+		if err := s.readable(ctx, c); err != nil {
+			return err
+		}
+		if ok, err := s.swapChange(ctx, raw, c); err != nil {
 			return err
 		} else if ok {
-			return s.finishChange(ctx, c.ID+1)
+			return s.finishChange(ctx, c.ID)
 		}
 	}
 }
@@ -186,21 +189,47 @@ func (s *Store) finishChange(ctx context.Context, id uint64) error {
 	}
 }
 
-// freezeAll freezes the records that a change concerns, and collects their keys.
+// freezeAll freezes the records that a change concerns, and collects their keys. A late process may find other
+// ones than the process that was faster. It freezes none that a later change has frozen; those that the change
+// does not thaw, because they are not in From, the janitor thaws.
 func (s *Store) freezeAll(ctx context.Context, c change) (change, error) {
 	now, err := s.cfg.Now(ctx)
 	if err != nil {
 		return c, err
 	}
-	freeze := func(keys []string) ([]*versioned, error) {
+	c, err = s.concerned(ctx, c, now, func(keys []string) ([]*versioned, error) {
 		return s.updateAll(ctx, keys, func(_ string, r *record) bool {
-			if r.Change >= c.ID || r.Frozen == c.ID {
+			if r.Change >= c.ID || r.Frozen >= c.ID {
 				return false
 			}
 			r.Frozen, r.Applied = c.ID, false
 			return true
 		})
+	})
+	if err != nil {
+		return c, err
 	}
+	return c, s.gather(ctx, &c, now)
+}
+
+// readable returns an error if a record that a change would concern is damaged: it could not be completed, and
+// no other change could begin.
+func (s *Store) readable(ctx context.Context, c change) error {
+	now, err := s.cfg.Now(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = s.concerned(ctx, c, now, func(keys []string) ([]*versioned, error) {
+		all, errs := s.readEach(ctx, keys)
+		return all, firstOf(errs...)
+	})
+	return err
+}
+
+// concerned collects the keys of the records that a change concerns. It calls freeze for them, those first that
+// tell which the others are.
+func (s *Store) concerned(ctx context.Context, c change, now int64,
+	freeze func(keys []string) ([]*versioned, error)) (change, error) {
 	c.Names, c.Losing, c.Refs = nil, nil, nil
 	a, err := freeze([]string{aliasKey(c.Alias)})
 	if err != nil {
@@ -240,10 +269,27 @@ func (s *Store) freezeAll(ctx context.Context, c change) (change, error) {
 	for _, g := range groups {
 		addTo(&c.From, g.key)
 	}
-	if _, err := freeze(c.From[frozen:]); err != nil {
-		return c, err
+	_, err = freeze(c.From[frozen:])
+	return c, err
+}
+
+// thawLate thaws a record that a late process has frozen for a change that is over: the last one, or one before.
+func (s *Store) thawLate(ctx context.Context, c *versioned, last uint64) error {
+	late := func(r *record) bool { return r.Frozen != 0 && r.Frozen <= last }
+	if !late(&c.record) {
+		return nil
 	}
-	return c, s.gather(ctx, &c, now)
+	after, err := s.update(ctx, c.key, func(r *record) (changed bool) {
+		if changed = late(r); changed {
+			r.Frozen, r.Applied = 0, false
+		}
+		return changed
+	})
+	if err != nil {
+		return err
+	}
+	*c = *after
+	return nil
 }
 
 // gather collects the latest next-request time and all live leases of the frozen records.

@@ -357,3 +357,39 @@ func TestNextJanitor(t *testing.T) {
 		t.Errorf("ReserveNextHost = %+v, %v; want what the crash had taken out of the queue", got, err)
 	}
 }
+
+// TestAliasOfADamagedRecord: a record that a change of an alias would concern is damaged. The change fails, and
+// those of other hosts do not.
+func TestAliasOfADamagedRecord(t *testing.T) {
+	for name, damaged := range map[string]string{
+		"new host": hostKey("b.test"), "former host": hostKey("c.test"), "other alias": aliasKey("other"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMem()
+			s := New(Config{KV: m, ID: "test", Now: func(context.Context) (int64, error) { return walkStart, nil }})
+			s.sleep = func(context.Context, time.Duration) error { return nil }
+			set := func(alias string, hosts ...string) error { return s.SetAlias(t.Context(), alias, hosts) }
+			if err := firstOf(set("it", "c.test"), set("other", "b.test")); err != nil {
+				t.Fatal(err)
+			}
+			was := m.get(damaged)
+			if ok, err := m.CompareAndSwap(t.Context(), damaged, was, []byte("?")); !ok || err != nil {
+				t.Fatal(ok, err)
+			}
+			if err := set("it", "a.test", "b.test"); !errors.Is(err, errDamaged) {
+				t.Errorf("SetAlias: %v; want an error for the damaged record", err)
+			}
+			_, err := s.JoinAlias(t.Context(), "it", []string{"a.test", "b.test"})
+			if (err != nil) != (name != "other alias") || err != nil && !errors.Is(err, errDamaged) {
+				t.Errorf("JoinAlias: %v; want an error unless only the alias that b.test stays in is damaged", err)
+			}
+			if err := set("third", "x.test", "y.test"); err != nil {
+				t.Errorf("SetAlias of another alias: %v", err)
+			}
+			if _, err := s.Bind(t.Context(), []reservation.Binding{{Host: "a.test", Group: "10.0.0.1"}},
+				time.Minute); err != nil {
+				t.Errorf("Bind of a host beside the damaged record: %v", err)
+			}
+		})
+	}
+}

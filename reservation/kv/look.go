@@ -179,8 +179,21 @@ func (s *Store) Sweep(ctx context.Context) error {
 	if is, err := s.isJanitor(ctx, now); err != nil || !is {
 		return err
 	}
+	change, _, err := s.readChange(ctx)
+	if err != nil {
+		return err
+	}
+	last := change.ID // that is over
+	if change.Phase != over {
+		last--
+	}
 	for _, letter := range []string{"a", "h"} {
-		if err := s.each(ctx, letter, func(c *versioned) error { return s.sweep(ctx, c, now) }); err != nil {
+		if err := s.each(ctx, letter, func(c *versioned) error {
+			if err := s.thawLate(ctx, c, last); err != nil {
+				return err
+			}
+			return s.sweep(ctx, c, now)
+		}); err != nil {
 			return err
 		}
 	}
