@@ -14,12 +14,14 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// silence is the least time without a byte from a service after which its connection may be closed.
+// silence is the least time without a byte from a service after which its connection may be closed, and the time
+// that the service then has to say something on a new one.
 const silence = 250 * time.Millisecond
 
-// watch closes a connection if a call on it has waited until its deadline and nothing has come from the
-// service meanwhile: its process stands still, or the network loses all. Such a service does not answer
-// on a new connection either, so that calls go to the others until it does.
+// watch closes a connection if a call on it has waited until its deadline, nothing has come from the service
+// meanwhile, and nothing comes on a new connection either, on which a service speaks first: its process stands
+// still, or the network loses all. So calls go to the others until it speaks. The connection to a service that
+// is only slow stays, because other calls may wait on it.
 type watch struct {
 	credentials.TransportCredentials
 	began time.Time
@@ -35,8 +37,10 @@ func newWatch(creds credentials.TransportCredentials) *watch {
 // watchedConn is a connection to a service.
 type watchedConn struct {
 	net.Conn
-	watch *watch
-	heard atomic.Int64 // when something came last, since watch.began
+	watch     *watch
+	authority string
+	heard     atomic.Int64 // when something came last, since watch.began
+	asked     atomic.Bool  // whether closeIfDead is under way
 }
 
 func key(local, remote net.Addr) string { return local.String() + " " + remote.String() }
@@ -48,7 +52,7 @@ func (w *watch) ClientHandshake(ctx context.Context, authority string, raw net.C
 	if err != nil {
 		return conn, info, err
 	}
-	watched := &watchedConn{Conn: conn, watch: w}
+	watched := &watchedConn{Conn: conn, watch: w, authority: authority}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.conns[key(conn.LocalAddr(), conn.RemoteAddr())] = watched
@@ -76,6 +80,34 @@ func (c *watchedConn) Close() error {
 	return c.Conn.Close()
 }
 
+// closeIfDead closes the connection if nothing has come since a moment, and nothing comes on a new one.
+func (c *watchedConn) closeIfDead(since int64) {
+	defer c.asked.Store(false)
+	if !c.speaks() && c.heard.Load() < since {
+		c.Close()
+	}
+}
+
+// speaks reports whether the service says something on a new connection.
+func (c *watchedConn) speaks() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), silence)
+	defer cancel()
+	raw, err := (&net.Dialer{}).DialContext(ctx, "tcp", c.RemoteAddr().String())
+	if err != nil {
+		return false
+	}
+	defer raw.Close()
+	if err := raw.SetDeadline(time.Now().Add(silence)); err != nil {
+		return false
+	}
+	conn, _, err := c.watch.TransportCredentials.ClientHandshake(ctx, c.authority, raw)
+	if err != nil {
+		return false
+	}
+	_, err = conn.Read(make([]byte, 1))
+	return err == nil
+}
+
 // intercept makes a call.
 func (w *watch) intercept(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn,
 	invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
@@ -87,8 +119,8 @@ func (w *watch) intercept(ctx context.Context, method string, req, reply any, co
 		w.mu.Lock()
 		c := w.conns[key(at.LocalAddr, at.Addr)]
 		w.mu.Unlock()
-		if c != nil && c.heard.Load() < int64(began) {
-			c.Close()
+		if c != nil && c.heard.Load() < int64(began) && c.asked.CompareAndSwap(false, true) {
+			go c.closeIfDead(int64(began))
 		}
 	}
 	return err
