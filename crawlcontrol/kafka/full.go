@@ -46,7 +46,7 @@ type early map[*kgo.Record][]crawlcontrol.Reply
 // dropped after it. The offset of such a stop is committed in its turn.
 //
 // Other members may join the group meanwhile. What waits in a partition that has gone to one of them is dropped:
-// it is not committed, so that member gets it.
+// it is not committed, so that member gets it. What waits in a topic that was deleted is dropped, too.
 func (s *Service) waitForRoom(ctx context.Context, consumer *kgo.Client, records []*kgo.Record) {
 	w := waiting{s: s, consumer: consumer}
 	s.lag.takeGone() // before these records were polled
@@ -186,6 +186,7 @@ func (w *waiting) readFor(ctx context.Context, retry *backoff) {
 	defer cancel()
 	for until.Err() == nil && len(w.lines) > 0 {
 		w.consumer.AllowRebalance()
+		w.s.readAgain(w.consumer)
 		records := w.s.fetch(until, w.consumer)
 		w.dropGone(w.s.lag.takeGone())
 		for _, l := range w.add(records) {
