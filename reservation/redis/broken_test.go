@@ -48,12 +48,19 @@ func TestBrokenKeys(t *testing.T) {
 	}
 }
 
-// TestCountIsNoInteger: a group's hash whose field c is no integer breaks only what is for that group.
-func TestCountIsNoInteger(t *testing.T) {
+// TestCountIsNoCount: a group's hash whose field c is no count, or to which Redis cannot add, breaks only what is
+// for that group.
+func TestCountIsNoCount(t *testing.T) {
+	for _, c := range []string{"x", "1.5", "007", "-0", "99999999999999999999", "9223372036854775807"} {
+		t.Run(c, func(t *testing.T) { testCount(t, c) })
+	}
+}
+
+func testCount(t *testing.T, c string) {
 	b := bench(t, 0, redistest.Start(t).Addr())
 	w := brokenStore{T: t, Store: b.Store.(*Store), b: b}
 	w.key = w.cfg.Prefix + "CHG{chg}:bad.test"
-	do(t, w.Store, []string{"HSET"}, w.key, "c", "x")
+	do(t, w.Store, []string{"HSET"}, w.key, "c", c)
 	var calls []reservation.Call
 	for _, host := range brokenHosts {
 		calls = append(calls, reservation.Call{Verb: reservation.AddHost, Host: host})

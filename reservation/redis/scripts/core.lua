@@ -37,7 +37,7 @@ local now = clock()
 local function num(x) return tonumber(x or 0) or 0 end
 
 -- wrong_key returns a key of a name that has another type than the scripts give it, and that type; or nil. A
--- group's hash whose field c is no integer counts as such a key.
+-- group's hash whose field c is no count counts as such a key.
 local function wrong_key(name)
   for _, key in ipairs({ { GROUP, 'hash' }, { DUE, 'zset' }, { COVERS, 'set' }, { BY, 'set' }, { HOST, 'string' }, { ALIASED, 'set' },
     { CRAWLS, 'hash' }, { HELD, 'hash' }, { PARTS, 'hash' } }) do
@@ -45,7 +45,7 @@ local function wrong_key(name)
     if holds ~= 'none' and holds ~= key[2] then return key[1] .. name, holds end
   end
   local c = call('HGET', GROUP .. name, 'c')
-  if c and not c:find('^-?%d+$') then return GROUP .. name, 'hash whose field c is no integer' end
+  if c and c ~= '0' and (not c:find('^-?[1-9]%d*$') or #c > 15) then return GROUP .. name, 'hash whose field c is no count' end
 end
 
 -- guarded calls f for a name. If a key of the name or of its group has a wrong type, only this call fails: the key is
