@@ -53,7 +53,7 @@ type Source interface {
 	// Candidates appends up to max candidates to b. It leaves out those on the hosts in reject,
 	// which are written as weburl's Host writes them. No candidate is not an error. The index has
 	// handed out the candidates in b, also when it returns an error: the caller must report their
-	// outcomes.
+	// outcomes, or return them.
 	Candidates(ctx context.Context, max int, reject []string, b *Batch) error
 
 	// Outcomes reports how documents ended. An error means that none of them was taken: keep them
