@@ -8,10 +8,10 @@ import (
 	"urlserver/docindex/internal/shapes"
 )
 
-// Documents of a queue wait in branches by the shapes of their URLs, if they are links on pages.
-// The place of a document says its branch. While the queue is in memory, so is the cursor of each
-// branch: documents up to it were handed out. If one comes back, the cursor goes back before it. The
-// row of an evicted queue has its branches, each with the sequence number of its cursor.
+// A scheduled document that is a link on a page waits in the branch of its URL's shape. Its place
+// has the branch's number. While the queue is in memory, each branch has a cursor: the store has
+// handed out all documents up to it. If a document comes back, the store moves the cursor before
+// it. The row of an evicted queue has its branches, each with the sequence number of its cursor.
 
 // seqOf returns the sequence number of a branch's cursor for the queue's row; 0: no document was handed out.
 func seqOf(cursor *place) uint64 {
@@ -35,8 +35,8 @@ func (x *queueTable) openDocs(queue uint32) (scheduled, inTransit uint64) {
 	return n[queuesched.Scheduled], n[queuesched.InTransit]
 }
 
-// branchesOf returns the branches of a queue, or nil if it has none. When a queue is looked at
-// first after the store was opened, it reads from the rows which branches there are.
+// branchesOf returns the branches of a queue, or nil if it has none. If the queue's cursor is not
+// set yet, as after Open, it reads from the rows which branches there are.
 func (x *queueTable) branchesOf(queue uint32) (*shapes.Table[place], error) {
 	q := x.at(queue)
 	if q.cursor == (place{}) {
@@ -79,7 +79,8 @@ func (x *queueTable) readBranches(queue, no uint32) (err error) {
 	return it.Error()
 }
 
-// restoreBranch makes a number that of the branch for a shape in a queue, which may have something.
+// restoreBranch gives the branch for a shape its number back, and marks it as one that may have
+// documents.
 func (x *queueTable) restoreBranch(queue, no uint32, shape shapes.Shape) {
 	t := x.branches.Of(queue)
 	if t == nil {
@@ -89,7 +90,7 @@ func (x *queueTable) restoreBranch(queue, no uint32, shape shapes.Shape) {
 	t.Mark(no, true)
 }
 
-// enterBranch returns the branch of a place, or 0, for a new document.
+// enterBranch returns the number of the branch for a new document, or 0 if it waits in none.
 func (x *queueTable) enterBranch(
 	queue uint32, p *docindex.Put, host []byte, now int64,
 ) (branch uint32, err error) {
@@ -106,7 +107,7 @@ func (x *queueTable) enterBranch(
 	return branch, nil
 }
 
-// enqueueInBranch makes sure that the store reads a place in a branch.
+// enqueueInBranch makes sure that iterators over the queue reach a place in a branch.
 func (x *queueTable) enqueueInBranch(queue uint32, p *place) {
 	if x.at(queue).cursor == (place{}) {
 		return // branchesOf will read it from the rows
@@ -162,7 +163,7 @@ func (w *queueIterator) anyBranch() bool {
 	return false
 }
 
-// forget notes that a branch has nothing, if so.
+// forget marks a branch as empty if the iterator found no document in it.
 func (w *queueIterator) forget() {
 	if w.docs.db.failed == nil && !w.skipped && w.skippedDue == queuesched.Never {
 		w.table.Mark(w.branch, false)

@@ -16,15 +16,16 @@ const (
 	visitsPortion = 1000      // queues that a portion looks at
 )
 
-// serving is one Serve.
+// serving is the state of one Serve.
 type serving struct {
 	embedded.Serving
 	bytes      int // in Out
 	iter       queueIterator
-	leaseBatch []byte // this portion's row
+	leaseBatch []byte // the row with the leases of this portion
 }
 
-// Serve is [docindex.Frontier.Serve]. A portion is given once its leases are on disk.
+// Serve is [docindex.Frontier.Serve]. It calls give with the URLs of a portion once their leases
+// are on disk.
 func (s *Store) Serve(ctx context.Context, r docindex.Request, give func(*docindex.Served) error) error {
 	v := serving{Serving: embedded.Serving{Request: r}}
 	if err := s.base.BeginServing(&v.Serving); err != nil {
@@ -53,7 +54,7 @@ func (s *Store) endServing(v *serving) {
 	}
 }
 
-// serveSome fills a portion and commits its leases. more: there is another portion.
+// serveSome fills a portion and commits its leases. more reports whether there is another portion.
 func (s *Store) serveSome(v *serving) (b *pebble.Batch, no uint64, more bool, err error) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()
@@ -99,7 +100,8 @@ func (s *Store) portionLocked(v *serving, now int64) (more bool) {
 	return true
 }
 
-// fillLocked hands out the URLs that the queue may hand out. full: the portion has no room for more of them.
+// fillLocked hands out URLs of the current queue. full reports whether the portion has no room for
+// further URLs.
 func (s *Store) fillLocked(v *serving, now int64) (full bool) {
 	w, queue := &v.iter, v.Cursor.Queue
 	for left := s.base.Sched.Left(&v.Cursor); left > 0; left-- {

@@ -8,19 +8,20 @@ import (
 	"urlserver/docindex/internal/queuesched"
 )
 
-// A queue is in memory while it may be needed soon: at the latest when a URL of it is put, handed
-// out or looked at. While the queues in memory take more than the budget, each commit evicts some:
-// those that may be served last. A cold queue is in its row alone. Never evicted are queues with
-// URLs in transit, with settings, or on a host with settings. The counts of crawls stay in memory.
+// The store loads a queue into memory at the latest when somebody puts, takes or looks at a URL of
+// it. If the queues in memory take more than the budget, each commit evicts some: those that may be
+// served last. A cold (evicted) queue exists only as its row. The store never evicts queues with
+// URLs in transit, queues with settings, and queues on a host with settings. The counts of crawls
+// stay in memory.
 //
-// Each queue with scheduled documents has a wake row, which orders the queues of a crawl by when
-// they may be served; a new one has a freshRow in its place. When a consumer finds no queue of a crawl
-// in memory, or only queues that have waited for less long, the store loads queues in that order. A
-// queue keeps these rows while it is in memory. The moment in the row is not later than its first
-// document is due, so the rows find all queues after a crash, too: Open loads the changes of a queue
-// that only the journal has.
+// Each queue with scheduled documents has a wake row. The wake rows order the queues of a crawl by
+// the moment from which they may be served. A new queue has a freshRow instead. If a consumer finds
+// no queue of a crawl in memory, or only queues that have waited for less long than cold ones, the
+// store loads queues in that order. A loaded queue keeps its wake row. The row's moment is never
+// later than the moment at which the queue's first document is due, so the rows find all queues
+// also after a crash. Open loads the queues with changes that only the journal has.
 
-// coldQueues is what a store knows of the queues that are not in memory. It is a [queuesched.Cold].
+// coldQueues finds, loads and evicts the queues that are not in memory. It is a [queuesched.Cold].
 type coldQueues struct {
 	table *queueTable
 	db    *database
@@ -31,11 +32,11 @@ type coldQueues struct {
 	evictor   evictor
 	opened    uint64 // the last commit before Open
 	openedAt  int64
-	served    int64               // rows from before Open: see loadMeta
+	served    int64               // when queues with rows from before Open were last served at the slots: see loadMeta
 	places    []coldPlace         // by crawl
 	totals    map[uint32]struct{} // crawls whose counts the txn has changed
 	hasPauses bool                // there may be rows of pauses
-	recheck   []byte              // the wake row with which Recheck goes on
+	recheck   []byte              // key of the wake row at which Recheck continues
 	counting  counting
 	upgrades  bool // an older version wrote the rows
 }
@@ -59,11 +60,11 @@ func (c *coldQueues) find(crawl uint32, key []byte) (id uint32, err error) {
 	return c.named([]byte(text), &n)
 }
 
-// named returns the number of the queue of a crawl with the name that docNamer.keyName returns. It
-// loads the queue. 0: there is none.
+// named finds the queue of a crawl by the name that docNamer.keyName returned for its key. It loads
+// the queue and returns the scheduler's number of it; 0: there is none.
 func (c *coldQueues) named(crawlID []byte, n *name) (id uint32, err error) {
 	no, err := c.number(n)
-	if c.txn.b == nil { // a later txn must not read what this one has seen
+	if c.txn.b == nil { // no txn has begun: a later one must not use these iterators
 		c.txn.closeReads()
 	}
 	if err != nil || no == 0 {
@@ -72,7 +73,7 @@ func (c *coldQueues) named(crawlID []byte, n *name) (id uint32, err error) {
 	return c.load(crawlID, no)
 }
 
-// number is named, but it returns the queue's number on disk and loads nothing.
+// number is like named, but returns the queue's number on disk and loads nothing.
 func (c *coldQueues) number(n *name) (no uint32, err error) {
 	if c.table.before == 0 && !c.table.keys.has(n) {
 		return 0, nil // the index was empty at Open, and there was no such queue since
@@ -87,13 +88,13 @@ func (c *coldQueues) number(n *name) (no uint32, err error) {
 	return binary.BigEndian.Uint32(row), nil
 }
 
-// load returns the scheduler's number of the queue of a crawl with a number on disk. It loads the
-// queue. 0: there is none.
+// load loads the queue of a crawl that has the given number on disk, unless it is in memory. It
+// returns the scheduler's number of the queue; 0: there is none.
 func (c *coldQueues) load(crawlID []byte, no uint32) (id uint32, err error) {
 	return c.loadBy(c.read, crawlID, no)
 }
 
-// loadBy is load with a function like read.
+// loadBy is like load, but reads the row with the given function.
 func (c *coldQueues) loadBy(
 	read func(crawl, no uint32) (*queueRecord, error), crawlID []byte, no uint32,
 ) (id uint32, err error) {
@@ -111,7 +112,7 @@ func (c *coldQueues) loadBy(
 	return c.loadRow(no, q, c.table.now())
 }
 
-// loadAny is load for a queue of any crawl.
+// loadAny is like load, for a queue whose crawl the caller does not know.
 func (c *coldQueues) loadAny(no uint32) (id uint32, err error) {
 	if id = c.table.byNumber(no); id != 0 {
 		return id, nil
@@ -146,7 +147,7 @@ func (c *coldQueues) readRow(key []byte) (*queueRecord, error) {
 	return &q, err
 }
 
-// loadRow adds a cold queue to those in memory.
+// loadRow adds a cold queue to those in memory, and returns its number in the scheduler.
 func (c *coldQueues) loadRow(no uint32, q *queueRecord, now int64) (id uint32, err error) {
 	crawl, ok := c.sched.FindCrawl(q.crawl)
 	if !ok {
@@ -191,7 +192,8 @@ func (c *coldQueues) LoadQueues(crawl uint32, n int, until int64) (loaded int) {
 	return loaded
 }
 
-// loadSome loads queues of a crawl, those first that may be served for the longest time.
+// loadSome loads up to n queues of a crawl that may be served by until, those that have waited
+// longest first.
 func (c *coldQueues) loadSome(crawl uint32, n int, until int64) (loaded int, err error) {
 	now := c.table.now()
 	w, err := c.wait(crawl)
@@ -232,7 +234,7 @@ func (c *coldQueues) LoadOverran(crawl uint32, n int, until int64) (loaded int) 
 	from := place.overran
 	loaded, err := c.loadOverran(crawl, n, until)
 	if loaded == 0 && err == nil && from != (wakePlace{}) && place.overran == (wakePlace{}) && place.rests <= now {
-		loaded, err = c.loadOverran(crawl, n, until) // it had begun behind the first
+		loaded, err = c.loadOverran(crawl, n, until) // the first call did not begin with the first row
 	}
 	if err != nil {
 		c.db.fail(err)
@@ -286,16 +288,18 @@ func (c *coldQueues) loadOverran(crawl uint32, n int, until int64) (loaded int, 
 	return loaded, it.Error()
 }
 
-// queueRows reads rows of queues. A few in the order of their keys cost less than readRow of each.
+// queueRows reads the rows of several queues. Reads in the order of the keys cost less than a
+// readRow of each.
 type queueRows struct {
 	db      *database
-	filters bool             // many of the rows do not exist, so reads of tables' filters pay
+	filters bool             // many of the rows do not exist, so it is worth it to read the tables' filters
 	it      *pebble.Iterator // over rows with the key prefix queueRow
 	fresh   *pebble.Iterator // over those with freshRow
 	q       queueRecord
 }
 
-// read returns the row of a queue, or nil if there is none. It is valid until the next read.
+// read returns the row of a queue, or nil if there is none. The result is valid until the next
+// read.
 func (r *queueRows) read(key []byte) (q *queueRecord, err error) {
 	it := &r.it
 	if key[0] == freshRow {
@@ -318,7 +322,7 @@ func (r *queueRows) read(key []byte) (q *queueRecord, err error) {
 	return &r.q, err
 }
 
-// of is read for a queue of a crawl, whichever row it has.
+// of returns the queueRow or the freshRow of a queue of a crawl, or nil if it has neither.
 func (r *queueRows) of(crawl, no uint32) (*queueRecord, error) {
 	q, err := r.read(numberKey(queueRow, no))
 	if q == nil && err == nil {
@@ -335,8 +339,8 @@ func (r *queueRows) close() {
 	}
 }
 
-// HasRoom is [queuesched.Cold.HasRoom]. Beside queues with documents in transit, which stay in
-// memory, there is always room for a few.
+// HasRoom is [queuesched.Cold.HasRoom]. Queues with documents in transit stay in memory. HasRoom
+// allows fewQueues bytes of other queues beside them, even if the budget is used up.
 func (c *coldQueues) HasRoom() bool {
 	used := c.evictor.used()
 	return used < c.evictor.budget ||

@@ -7,13 +7,14 @@ import (
 )
 
 // compactions schedules Pebble's compactions. It runs one at a time, and none before begin is
-// called: Pebble's Open waits for the compactions that it starts, and after a load that is one of
-// some hundred MB, which takes a second or more.
+// called. Otherwise Pebble's Open would wait for the compactions that it starts. After a large load
+// such a compaction is one of some hundred MB, and takes a second or more.
 //
 // The embedded scheduler has no timer that looks for waiting compactions every 100 ms. With one
 // compaction at a time, the end of one starts the next.
 //
-// Pebble repeats a compaction that failed at once and for ever. So a grant ends retryAfter after the failure.
+// Pebble repeats a failed compaction at once and for ever. So grant.Done waits for retryAfter after
+// a failure.
 type compactions struct {
 	*pebble.ConcurrencyLimitScheduler
 	space *space
@@ -61,7 +62,7 @@ func (g grant) Done() {
 	g.CompactionGrantHandle.Done()
 }
 
-// end allows no further compactions, but for those that follow one that runs.
+// end refuses new compactions. Those that follow a running one still start.
 func (c *compactions) end() { c.began.Store(false) }
 
 // begin allows compactions, and starts one if Pebble waits for it: when a grant ends, the scheduler

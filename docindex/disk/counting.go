@@ -6,16 +6,18 @@ import (
 	"urlserver/docindex/internal/queuesched"
 )
 
-// counting adds the documents of cold queues that are due in the future to the counts, after Open.
-// The rows do not say it of each document: all of a queue count as due when the queue wakes.
+// After Open, counting counts the documents of cold queues that are due in the future. A wake row
+// does not say when each document is due, so counting takes all documents of a queue as due when
+// the queue wakes.
 type counting struct {
 	rows   *pebble.Snapshot    // as Open found them; nil: the counting is done
-	next   []byte              // the wake row with which it goes on
-	from   int64               // documents that are due later count
+	next   []byte              // key of the wake row at which it continues
+	from   int64               // only documents that are due after this moment count, ms
 	loaded map[uint32]struct{} // queues that were loaded before their row was counted
 }
 
-// of returns when the documents of a queue that is loaded count as due; 0: they count as due by now.
+// of returns the moment at which counting has taken the documents of a queue that is being loaded as
+// due; 0: it has not counted them as due later.
 func (c *counting) of(crawl uint32, p wakePlace) int64 {
 	if c.rows != nil && string(wakeKey(nil, crawl, p)) >= string(c.next) {
 		c.loaded[p.no] = struct{}{}
@@ -29,7 +31,7 @@ func (c *counting) of(crawl uint32, p wakePlace) int64 {
 
 const countHold = 10_000 // rows that one call of some reads, which takes some ms
 
-// some counts the documents of some rows; more: there are further rows.
+// some counts the documents of the next rows. more reports whether there are further rows.
 func (c *counting) some(sched *queuesched.Scheduler, now int64) (more bool, err error) {
 	if c.rows == nil {
 		return false, nil
@@ -67,7 +69,7 @@ func (c *counting) some(sched *queuesched.Scheduler, now int64) (more bool, err 
 	return false, it.Error()
 }
 
-// end ends the counting. The iterators on the rows go on.
+// end ends the counting and closes its snapshot. Iterators on the snapshot stay usable.
 func (c *counting) end() {
 	if c.rows != nil {
 		c.rows.Close()
@@ -75,7 +77,8 @@ func (c *counting) end() {
 	c.rows, c.loaded = nil, nil
 }
 
-// countNowAndThen goes on with the counting until it is done, or the store is closed.
+// countNowAndThen repeats some, with the lock released in between, until all rows are counted or
+// the store is closed.
 func (s *Store) countNowAndThen() {
 	for more := true; more; {
 		s.base.Mu.Lock()

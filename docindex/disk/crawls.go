@@ -65,7 +65,8 @@ func (s *Store) AckCrawlEnd(ctx context.Context, id docindex.CrawlID, round uint
 	})
 }
 
-// changeCrawl changes a crawl. If there is none, open adds it. It returns when the change is on disk.
+// changeCrawl changes a crawl, and returns when the change is on disk. If the crawl does not exist
+// and open is true, changeCrawl adds it.
 func (s *Store) changeCrawl(
 	ctx context.Context, id docindex.CrawlID, open bool, change func(*crawlstats.Stats, *crawlstats.CrawlStats) error,
 ) error {

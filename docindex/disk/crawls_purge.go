@@ -95,8 +95,8 @@ func (s *Store) purgeSomePartitions(b *crawlstats.CrawlStats, from uint32) (last
 	return s.queues.journal.no, next, err
 }
 
-// purge ends the scheduled documents of a partition whose crawl was stopped. Those in transit go
-// on.
+// purge ends the scheduled documents of a partition whose crawl was stopped. It leaves documents in
+// transit alone.
 func (x *crawls) purge(no uint32, now int64) error {
 	c := x.partitions[no]
 	queue, err := x.queues.cold.load([]byte(c.domain.Crawl.ID.Crawl), c.queue)

@@ -10,8 +10,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// database is a store's Pebble database, with whether it can be used, what is on disk for certain, and
-// which documents' rows its memtables may have.
+// database is a store's Pebble database. It records whether the store can use it, which commits are
+// on disk, and which documents' rows its memtables may have.
 type database struct {
 	*pebble.DB
 	cfg       Config
@@ -34,8 +34,8 @@ func (d *database) usable() error {
 	return d.failed
 }
 
-// fail makes the store refuse all calls after an error of the database: memory and disk may
-// differ. Opening it again reads what is on disk.
+// fail makes the store refuse all calls after an error of the database, because memory and disk may
+// differ. The next Open reads the state on disk.
 func (d *database) fail(err error) error {
 	if pebble.IsCorruptionError(err) || errors.Is(err, errRow) {
 		err = damaged(err)
@@ -63,8 +63,8 @@ func (d *database) fatal(err error) {
 }
 
 // flushForClose writes the memtables into tables, so that the next Open has no logs to read. If
-// that fails or takes long, as on a full disk, the next Open reads the logs. It returns the logs that
-// are of no use then. Pebble keeps a few of them, to write over them.
+// that fails or takes long, as on a full disk, the next Open reads the logs. flushForClose returns
+// the logs that nobody needs any more. Pebble keeps a few such files to write new logs over them.
 func (d *database) flushForClose() (useless []walFile) {
 	d.merging.end() // or else the flush starts a compaction, and the database's Close waits for it
 	flushed, err := d.flushAll()
@@ -129,8 +129,8 @@ func (d *database) each(kind byte, do func(key, value []byte) error) error {
 	return it.Error()
 }
 
-// write applies a batch to the database, and flushes the memtables if it is time for that. With sync it
-// returns the batch, whose sync is under way.
+// write applies a batch to the database, and starts a flush if the memtables are nearly full. If
+// sync is true, it returns the batch, which Pebble is still syncing.
 func (d *database) write(b *pebble.Batch, sync bool) (*pebble.Batch, error) {
 	bytes, rows := b.Len(), int(b.Count())
 	d.space.wrote(bytes)
@@ -163,10 +163,10 @@ func (d *database) flush() error {
 	return err
 }
 
-// flushAll starts a flush, and returns a channel that is closed at its end. It writes one row each time:
-// so the tables that begin with the rows of the journal have a key in common. Without it each would
-// share one with the next alone. Pebble compacts no such tables until there are 500, and a read looks
-// into all of them.
+// flushAll starts a flush, and returns a channel that is closed at its end. Before each flush it
+// writes the same row, so that all tables that begin with rows of the journal overlap in that key.
+// Without the row, each such table would overlap only with the next one. Pebble would compact none
+// of them until there are 500, and a read looks into all of them.
 func (d *database) flushAll() (flushed <-chan struct{}, err error) {
 	if err := d.Set(metaKey(metaFlushed), nil, pebble.NoSync); err != nil {
 		return nil, err

@@ -1,11 +1,12 @@
-// Package disk is the docindex.Store that keeps everything in a folder, in a Pebble database. After a
-// crash it still has all that it acknowledged: URLs, outcomes, leases of the URL Frontier's clients,
-// and settings.
+// Package disk is a docindex.Store that keeps everything in a folder, in a Pebble database. After a
+// crash it still has all that it acknowledged: URLs, outcomes, leases of URL Frontier clients, and
+// settings.
 //
-// In memory are the documents in transit and, within a budget, the queues that may be served soon,
-// each with its counts and the place up to which its documents were handed out, and the numbers of other
-// queues. Names of known URLs take what these leave of the budget. All else is on disk, and Open reads
-// neither URLs nor queues. A document that the host slots had when the process ended is due again.
+// The store keeps in memory the documents in transit, and within a budget the queues that may be
+// served soon, each with its counts and the place up to which the store has handed out its
+// documents. It also keeps numbers of queues that are not in memory. The rest of the budget is for
+// names of known URLs. Everything else is only on disk, and Open reads neither URLs nor queues.
+// After a restart, the documents that the host slots had are due again.
 package disk
 
 import (
@@ -24,7 +25,7 @@ import (
 type Sync uint8
 
 const (
-	Batch    Sync = iota // before it is acknowledged; those that wait at the same time share one sync
+	Batch    Sync = iota // before the call returns; calls that wait at the same time share one sync
 	Interval             // at most a second later
 	None                 // some time later; a crash of the process or the machine may lose the last seconds
 )
@@ -38,8 +39,8 @@ const DefaultMemory = 512 << 20
 type Config struct {
 	Path string // the folder; Open makes it if there is none
 	Sync Sync
-	// Memory is how many bytes the queues and the names of known URLs in memory may take, with what the
-	// garbage collector takes for them. 0 is DefaultMemory.
+	// Memory is how many bytes the queues and the names of known URLs may take in memory, the
+	// garbage collector's overhead included. 0: DefaultMemory.
 	Memory int64
 	Log    zerolog.Logger
 	// Fatal ends the process. The store calls it when it may have lost writes; only opening it again
@@ -47,13 +48,15 @@ type Config struct {
 	Fatal func(error)
 }
 
-// Store is the store. Use Open, then Close. Safe for concurrent use.
+// Store is a doc index on disk. Open returns one, and the caller must call Close at the end. A
+// Store is safe for concurrent use.
 //
-// The DOC_ID that it gives is the document's name with a mark of the store. It refuses a DOC_ID of
-// that form from a client, unless it is the document's own.
+// If a client gives no DOC_ID, the store makes one of the document's name and the store's mark. It
+// refuses a DOC_ID of that form from a client, unless it is the document's own.
 type Store struct {
 	embedded.Contract
-	// its lock guards all below; the store reads the disk under it, and waits for syncs without it
+	// base.Mu guards all fields below. The store holds it while it reads the disk, not while it
+	// waits for syncs.
 	base     embedded.Base
 	db       database
 	txn      txn
@@ -62,10 +65,10 @@ type Store struct {
 	transits transits
 	crawls   crawls
 	notes
-	slotMark int64 // when the row was written that says that the slots are in use, ms
+	slotMark int64 // when markSlotsLocked wrote its row last, ms; 0: not since Open
 }
 
-// body is a Store as [embedded.Body].
+// body makes a Store an [embedded.Body].
 type body Store
 
 func (s *body) UsableLocked() error { return s.db.usable() }

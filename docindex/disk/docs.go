@@ -13,8 +13,8 @@ import (
 	"urlserver/docindex/internal/queuesched"
 )
 
-// documents has the documents, in their rows and in memory: those in transit, and those that the
-// txn has written. The store's lock guards it.
+// documents reads and writes the documents: their rows, and in memory those in transit and those
+// that the txn has written. The store's lock guards it.
 type documents struct {
 	namer docNamer
 	known *knownNames
@@ -281,8 +281,8 @@ func (x *documents) last(n *name) (docindex.LastOutcome, error) {
 	return d.last.Outcome(), err
 }
 
-// ownURL returns a document's URL, and whether an outcome is of the document. If the outcome names
-// the same URL, it compares names and reads no row.
+// ownURL returns a document's URL. own reports whether an outcome is of that document. If the
+// outcome names the same URL, ownURL compares names and reads no row.
 func (x *documents) ownURL(out *docindex.Outcome, n *name, d *doc) (url []byte, own bool, err error) {
 	if len(out.URL) > 0 {
 		if asked := x.namer.name(n.queue, out.URL); asked.isOf(n) {

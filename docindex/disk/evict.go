@@ -13,12 +13,12 @@ type evictor struct {
 	numbers *queueNumbers
 	names   *knownNames
 	budget  int64       // bytes that queues in memory may take
-	hand    uint32      // where the search goes on
+	hand    uint32      // number of the queue at which the search continues
 	sample  []wakePlace // memory of placeToLeave
 }
 
-// queueCost is what a queue takes in memory besides what the scheduler counts: this record, an entry
-// in the index of numbers, and places in heaps.
+// queueCost is how many bytes a queue takes in memory besides those that the scheduler counts: its
+// record, an entry in the index of numbers, and places in heaps.
 const queueCost = 120 + 10 + 2*20
 
 // used returns the bytes that queues in memory take.
@@ -26,18 +26,20 @@ func (e *evictor) used() int64 {
 	return e.sched.BytesInUse() + int64(e.sched.InMemory())*queueCost + e.queues.branches.Bytes()
 }
 
-// isOverfull reports whether the queues in memory take so much more than the budget that a call that
-// writes nothing else evicts some.
+// isOverfull reports whether the queues in memory exceed the budget by more than a sixteenth. Then
+// even a call that writes nothing else evicts some.
 func (e *evictor) isOverfull() bool { return e.used() > e.budget+e.budget/16 }
 
-// fitNames lets names take the memory that queues and numbers leave free. Queues do not take the
-// memory for numbers, as the memory of evicted queues is kept for other queues.
+// fitNames gives the names of known URLs the memory that queues and numbers leave free. Queues may
+// not take the memory for numbers, because the store keeps the memory of evicted queues for other
+// queues.
 func (e *evictor) fitNames() { e.names.allow(e.shared() - e.used()) }
 
 // shared returns the bytes that queues and names in memory may take.
 func (e *evictor) shared() int64 { return e.budget + e.numbers.freeBytes() }
 
-// mayLeave returns the place of a queue among those that wait; ok: it may leave memory.
+// mayLeave returns the place of a queue among those that wait. ok reports whether the queue may be
+// evicted.
 func (e *evictor) mayLeave(id uint32, now int64) (p wakePlace, ok bool) {
 	p.no = e.queues.at(id).no
 	p.at, ok = e.sched.NeededAt(id, now)
@@ -45,14 +47,14 @@ func (e *evictor) mayLeave(id uint32, now int64) (p wakePlace, ok bool) {
 }
 
 const (
-	evictSample = 256    // queues that are looked at to choose which leave
-	evictShare  = 8      // at least one of so many queues leaves of those that are looked at
+	evictSample = 256    // queues that placeToLeave samples
+	evictShare  = 8      // of the queues that choose looks at, at least one in this many leaves
 	evictLooks  = 20_000 // queues that one choice looks at
 )
 
-// choose calls leave with queues that are to leave memory, if those in memory take more than the
-// budget. changed are queues that were just changed. They come first: of many new queues most need not
-// stay, and they are in the processor's cache.
+// choose calls leave with queues that are to leave memory, if the queues in memory take more than
+// the budget. It looks first at changed, the queues that were just changed: most of many new queues
+// need not stay, and they are in the processor's cache.
 func (e *evictor) choose(changed []uint32, now int64, leave func(id uint32, at queuesched.Moment)) {
 	used, live := e.used(), int64(e.sched.InMemory())
 	e.fitNames()
@@ -87,7 +89,8 @@ func (e *evictor) choose(changed []uint32, now int64, leave func(id uint32, at q
 	}
 }
 
-// placeToLeave returns from which place on queues leave, from a sample; some: there is such a queue.
+// placeToLeave returns the place from which on queues leave, estimated from a sample. some reports
+// whether there is such a queue.
 func (e *evictor) placeToLeave(want int, now int64) (least wakePlace, some bool) {
 	e.sample = e.sample[:0]
 	bound := e.sched.Bound()
@@ -109,8 +112,8 @@ func (e *evictor) placeToLeave(want int, now int64) (least wakePlace, some bool)
 	return e.sample[min(share, n)-1], true
 }
 
-// writeRows writes the rows of a queue that may be evicted and served at a moment, unless they are
-// so. It returns the moment of its wake row.
+// writeRows writes the rows of a queue that may be evicted, and may be served from the moment at
+// on, unless the rows are up to date. It returns the moment of the queue's wake row.
 func (c *coldQueues) writeRows(id uint32, at queuesched.Moment, now int64) queuesched.Moment {
 	q := c.table.at(id)
 	byRule := at.MS() > max(q.due, now) && at != queuesched.NoMoment
@@ -131,7 +134,7 @@ func (c *coldQueues) writeRows(id uint32, at queuesched.Moment, now int64) queue
 	return at
 }
 
-// evict removes a queue from memory that may be served at a moment.
+// evict removes from memory a queue that may be served from the moment at on.
 func (c *coldQueues) evict(id uint32, at queuesched.Moment, now int64) {
 	q, crawl := c.table.at(id), c.sched.CrawlNo(id)
 	if at = c.writeRows(id, at, now); at != queuesched.NoMoment {

@@ -71,7 +71,7 @@ func (s *Store) callForget(o *docindex.Outcomes) {
 	}
 }
 
-// deletedQueue is a queue with rows of idRow, as it was before it was deleted.
+// deletedQueue has the rows of a deleted queue with id rows, as they were before the deletion.
 type deletedQueue struct {
 	crawl       []byte
 	docs, plans *pebble.Iterator // over the documents' rows and bodies
@@ -97,8 +97,8 @@ func (s *Store) rowsOf(id uint32) (had deletedQueue, err error) {
 	return had, err
 }
 
-// dropQueues deletes those of some queues that are still in the scope. were has each deleted queue with
-// rows of idRow, by its number.
+// dropQueues deletes the given queues, except those that are no longer in the scope. were has each
+// deleted queue with id rows, by its number.
 func (s *Store) dropQueues(some []uint32, scope docindex.Scope, o *docindex.Outcomes) (
 	b *pebble.Batch, no uint64, deleted int, were map[uint32]deletedQueue, err error,
 ) {
@@ -180,9 +180,8 @@ func (s *Store) orphanLocked(id uint32, now int64) {
 	}
 }
 
-// dropIDs deletes the rows of idRow of a deleted queue: of DOC_IDs that clients gave, and of
-// documents that are known by a unique. A crash may leave some of these rows behind; who finds one
-// ignores it.
+// dropIDs deletes the id rows of a deleted queue: those of DOC_IDs that clients gave, and those of
+// documents with a unique. A crash may leave some of these rows behind; findID ignores them.
 func (s *Store) dropIDs(queueNo uint32, had *deletedQueue) error {
 	err := s.dropIDsOf(queueNo, had.docs, func(value []byte) ([][]byte, error) {
 		d, err := readDoc(value)
@@ -197,7 +196,8 @@ func (s *Store) dropIDs(queueNo uint32, had *deletedQueue) error {
 	})
 }
 
-// dropIDsOf deletes the rows of idRow that the rows of an iterator have, as idsOf returns them.
+// dropIDsOf deletes the id rows of the documents that it iterates over. idsOf returns their keys
+// from a document's row or body.
 func (s *Store) dropIDsOf(queueNo uint32, it *pebble.Iterator, idsOf func(value []byte) ([][]byte, error)) error {
 	more := it.First()
 	for more {

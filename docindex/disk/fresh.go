@@ -10,9 +10,9 @@ import (
 	"urlserver/docindex/internal/queuesched"
 )
 
-// A new queue with something due waits in the order of the queues' numbers. It has one row, its
-// freshRow, in place of a queueRow and a wakeRow. It gets these two when it is to wait for another
-// moment, or its row is written while it has to stay in memory.
+// New queues with a due document wait in the order of their numbers. Such a queue has one row, its
+// freshRow, in place of a queueRow and a wakeRow. The store replaces it by these two when the queue
+// has to wait for another moment, or when it writes the row of a queue that has to stay in memory.
 
 const freshKeyLen = 1 + 4 + 4
 
@@ -30,26 +30,27 @@ func (c *coldQueues) leaveFresh(id uint32) {
 	q.fresh, q.wake = false, queuesched.NoMoment
 }
 
-// coldPlace says how far the cold queues of a crawl were loaded: rows before it are of queues in memory.
+// coldPlace says how far the store has loaded the cold queues of a crawl: the queues of all rows
+// before it are in memory.
 type coldPlace struct {
 	wake    wakePlace
 	fresh   uint32    // number of a queue
-	overran wakePlace // where LoadOverran goes on; it says nothing of rows before it
-	some    bool      // there was a queue for LoadOverran since it began with the first row
-	rests   int64     // until when there is none, as far as is known, in ms; 0: not known
+	overran wakePlace // where LoadOverran continues; queues before it may be cold
+	some    bool      // LoadOverran has found a queue since it began with the first row
+	rests   int64     // LoadOverran reads nothing until then, as it has found nothing, ms; 0: it reads
 }
 
-// waiting goes over the cold queues of a crawl that have something scheduled, in the order in which
-// they may be served. It begins at the crawl's place, and moves the place to each row that it reads,
-// or behind all numbers where there is no further row. So the next search does not pass again the
-// deleted rows before that row: after Open they may be those of millions of queues.
+// waiting iterates over the cold queues of a crawl that have something scheduled, in the order in
+// which they may be served. It begins at the crawl's place. It moves the place to each row that it
+// reads, or behind all numbers if there is no further row. So the next search does not pass again
+// the deleted rows before that row: after Open these may be the rows of millions of queues.
 type waiting struct {
 	place        *coldPlace
 	wakes, fresh *pebble.Iterator
 	rows         queueRows
-	wake         wakePlace   // of the row of wakes; NoMoment: there is none
-	no           uint32      // of the queue of the row of fresh
-	first        queueRecord // that row; if it wakes at NoMoment, there is none
+	wake         wakePlace   // place in the current wake row; NoMoment: there is none
+	no           uint32      // number of the queue of the current freshRow
+	first        queueRecord // the current freshRow; if its wake is NoMoment, there is none
 }
 
 func (c *coldQueues) wait(crawl uint32) (w waiting, err error) {
@@ -125,7 +126,7 @@ func (w *waiting) number() uint32 {
 	return w.wake.no
 }
 
-// row returns the row of the next queue; nil: the queue is to be passed over.
+// row returns the row of the next queue; nil: the caller must pass over the queue.
 func (w *waiting) row() (*queueRecord, error) {
 	if w.isFresh() {
 		return &w.first, nil

@@ -12,9 +12,11 @@ import (
 )
 
 // queueIterator iterates over the scheduled documents of a queue in their order, without those in
-// transit: first over those that came before the queue's cursor, then from the cursor on. It moves
-// the cursor, so that nothing is visited again without need. If the queue has branches, they take
-// turns with what waits in none; see inTurn. It is valid while the lock is held.
+// transit. It begins with the backfill range, which has the documents that were scheduled before
+// the cursor, and continues at the cursor. It moves the cursor past the documents that it has
+// handed out, so that the next iterator does not read them again. In a queue with branches, the
+// branches take turns with the documents that are in no branch; see inTurn. An iterator is valid
+// while the caller holds the store's lock.
 type queueIterator struct {
 	docs         *documents
 	it           *pebble.Iterator
@@ -24,12 +26,12 @@ type queueIterator struct {
 	host         bool   // the queue has several hosts: each document's host is checked
 	inBackfill   bool   // it is in the queue's backfill range
 	done         bool
-	skipped      bool  // a document was skipped, so the cursor stays before it
+	skipped      bool  // it has skipped a document, so the cursor stays before that
 	skippedDue   int64 // when the first document that was skipped is due, ms
 	left         int   // how many documents it may still skip
 	purgesLeft   int   // how many documents of stopped crawls it may still skip
-	purgedBehind int   // how many of those are behind the cursor now
-	more         bool  // the next hold of the lock will get further
+	purgedBehind int   // how many documents of stopped crawls are behind the cursor now
+	more         bool  // another hold of the lock will get further
 	key          []byte
 	limit        []byte
 
@@ -44,12 +46,12 @@ type queueIterator struct {
 	on   string // its host
 }
 
-// maxSkipped is how many documents are skipped in a queue with several hosts before the queue is
-// left alone.
+// maxSkipped is how many documents an iterator skips in a queue with several hosts before it gives
+// up the queue.
 const maxSkipped = 64
 
-// maxSkips is how many documents of stopped crawls are skipped under one lock, which takes some ms.
-// They are not skipped again.
+// maxSkips is how many documents of stopped crawls an iterator skips under one lock, which takes
+// some ms. The cursor moves past them.
 const maxSkips = 5000
 
 // iterate prepares w for a queue.
@@ -163,7 +165,7 @@ func (w *queueIterator) took() {
 	w.table.Took(w.inBranch)
 }
 
-// pass leaves the current row behind.
+// pass moves the cursor past the current row, and goes to the next row.
 func (w *queueIterator) pass() {
 	w.mark()
 	w.it.NextWithLimit(w.limit)
@@ -209,7 +211,7 @@ func (w *queueIterator) row() bool {
 	return false
 }
 
-// turn goes on at the cursor once the backfill range is done.
+// turn continues at the cursor once the backfill range is done.
 func (w *queueIterator) turn() {
 	if !w.inBackfill {
 		w.done = true

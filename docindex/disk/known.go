@@ -12,15 +12,16 @@ import (
 // up to 64 GiB. It forgets a name when another one needs its place. The zero value is not ready: use
 // newKnownNames.
 //
-// It has no more of a name than a mark. Two short names of one queue never have bucket and mark in
-// common, and neither have the names of a URL in two queues. Any other two names have with a
-// probability of 2^-80, as any two URLs of one queue have the same name.
+// The table stores a mark in place of a name. Two short names of one queue never share both bucket
+// and mark, and neither do the names of one URL in two queues. Any other two names share both with
+// a probability of 2^-80. That is also the probability with which two URLs of one queue have the
+// same name.
 //
 // Its size changes by a bucket at a time: it is a table with linear hashing (Litwin, VLDB 1980). Bucket
 // i below split has been split in two, i and i + 1<<level.
 //
-// A name has a second bucket, and goes where more places are free (Azar et al., STOC 1994). So hardly
-// any name is forgotten before 19 places in 20 are taken.
+// Each name has two buckets, and the table stores it in the one with more free places (Azar et al.,
+// STOC 1994). So the table forgets hardly any name before 19 places in 20 are taken.
 type knownNames struct {
 	chunks [][]nameBucket
 	level  uint
@@ -34,16 +35,17 @@ type knownNames struct {
 // nameBucket is two neighbouring lines of the processor's cache.
 type nameBucket struct {
 	marks [bucketMarks]uint64 // of names; 0: a free place
-	// bits has one bit for each place. It is set if this bucket is the second one of the name there. The
-	// other bits tell of forgotten names whose first bucket this is; see forgottenBit.
+	// bits has one bit for each place, which is set if this bucket is the second one of the name
+	// there. The other bits are those of forgotten names whose first bucket this is; see
+	// forgottenBit.
 	bits uint64
 }
 
 const (
 	bucketBytes  = 128
 	bucketMarks  = 15
-	bucketBits   = 16 // of a bucket's number are not in the mark
-	fullFrom     = 31 // in so many of 32 places; beyond, names are not moved
+	bucketBits   = 16 // low bits of a bucket's number that the mark does not contain
+	fullFrom     = 31 // if this many of 32 places are taken, the table moves no names
 	leastBuckets = 1 << bucketBits
 	chunkBuckets = 1 << 13 // 1 MiB. A bucket takes memory when it is used first.
 	maxBuckets   = 1 << 29
@@ -76,8 +78,8 @@ type knownName struct {
 	end  uint64
 }
 
-// knownOf returns what the table knows of a name. Names are keyed hashes: nobody can choose them. A name
-// with 0 as mark is never held.
+// knownOf returns what the table knows of a name. Names are keyed hashes: nobody can choose them.
+// The table never stores a name whose mark is 0.
 func knownOf(n *name) knownName {
 	const odd = 0x9E3779B97F4A7C15 // its multiples spread over all numbers
 	spread := uint64(n.queue) * odd
@@ -107,11 +109,12 @@ func (k *knownNames) at(n knownName, second bool) int {
 // the second bucket, otherEnd is of the first.
 func (n knownName) otherEnd() uint64 { return n.end ^ (n.mark>>14&(leastBuckets-1) | 1) }
 
-// next says that look is called with a name soon.
+// next announces a call of look with a name.
 func (k *knownNames) next(of *name) { k.ahead = append(k.ahead, knownOf(of)) }
 
-// readNext reads where look begins with the names that next was called with, so that the processor has it in
-// its cache by then. It reads for several names at a time, where look waits for each.
+// readNext reads the buckets of the announced names, so that the processor has them in its cache
+// when look needs them. It reads the buckets of several names at a time, where look would wait for
+// each.
 func (k *knownNames) readNext() {
 	for _, n := range k.ahead {
 		first, second := k.both(n)
@@ -124,8 +127,8 @@ func (k *knownNames) both(n knownName) (first, second *nameBucket) {
 	return k.bucket(k.at(n, false)), k.bucket(k.at(n, true))
 }
 
-// place returns where a bucket has a mark, as the second one of its name or the first one; negative:
-// nowhere.
+// place returns the place of a mark in a bucket; negative: the bucket does not have it. second says
+// whether the bucket has to be the second one of the mark's name, or the first.
 func (b *nameBucket) place(mark uint64, second bool) int {
 	for i := range b.marks {
 		if b.marks[i] == mark && b.isSecond(i) == second {
@@ -249,7 +252,7 @@ func forgottenBit(mark uint64) uint64 {
 	return 1 << (bucketMarks + mark>>(64-16)*(64-bucketMarks)>>16)
 }
 
-// remove removes a name. Whether it was added is of no interest from then on.
+// remove removes a name. From then on look may report that the name was never added.
 func (k *knownNames) remove(of *name) {
 	n := knownOf(of)
 	first, second := k.both(n)
@@ -281,7 +284,8 @@ func (k *knownNames) splitNext() {
 	}
 }
 
-// mergeLast is the reverse of splitNext. It forgets the marks that have no place.
+// mergeLast is the reverse of splitNext. It forgets the marks for which the older bucket has no
+// place.
 func (k *knownNames) mergeLast() {
 	if k.split == 0 {
 		k.level--
@@ -302,14 +306,15 @@ func (k *knownNames) mergeLast() {
 		}
 	}
 	*from = nameBucket{}
-	if last := len(k.chunks) - 1; k.buckets() <= (last-1)*chunkBuckets { // one empty chunk is kept for the next split
+	if last := len(k.chunks) - 1; k.buckets() <= (last-1)*chunkBuckets { // keep one empty chunk for the next split
 		k.chunks[last] = nil
 		k.chunks = k.chunks[:last]
 	}
 }
 
-// isPlain reports whether a put changes nothing if its URL is known, since it says nothing that
-// would matter then.
+// isPlain reports whether a put changes nothing if its URL is known: the put is no update, does not
+// bring the document forward, and has neither a DOC_ID nor an expiry; no crawl is stopped; and no
+// document of the queue has an owner.
 func (x *documents) isPlain(queue uint32, p *docindex.Put) bool {
 	if queue == 0 || p.Update || p.Sooner || len(p.DocID) > 0 || x.crawls.stats.Stopped() > 0 ||
 		x.queues.at(queue).owners {

@@ -148,8 +148,8 @@ func (l *loading) preset(key, value []byte) error {
 	return nil
 }
 
-// leaseBatch restores the leases of a batch that have not ended. Those of other daemons have their end below 0:
-// to a program that does not know of them they have ended.
+// leaseBatch restores the leases of a batch, unless they have ended. The row has the end of other
+// daemons' leases as a negative number, so that an older program takes them as ended.
 func (l *loading) leaseBatch(key, value []byte) error {
 	r := reader{b: value}
 	until, consumer := r.int(), queuesched.FrontierConsumer

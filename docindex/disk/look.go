@@ -57,7 +57,8 @@ func (s *Store) toDocumentLocked(n *name, d *doc) (docindex.Document, error) {
 	return out, nil
 }
 
-// List is [docindex.Frontier.List]. Within a queue it goes by a hash, which stays the same.
+// List is [docindex.Frontier.List]. It lists the documents of a queue in the order of their names'
+// hashes, which never change.
 func (s *Store) List(ctx context.Context, scope docindex.Scope, visit func(*docindex.Document) bool) error {
 	return s.eachQueue(ctx, scope, func(no uint32) (goOn bool, err error) {
 		return embedded.ListQueue(ctx, func(from []byte, docs []docindex.Document) ([]docindex.Document,

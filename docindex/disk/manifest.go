@@ -8,7 +8,8 @@ import (
 
 // manifestFile is a file for Pebble's manifest. It has room reserved on the disk for the next
 // writes: Pebble ends the process if one fails, for instance because another program has filled the
-// disk. The spare has room for the manifest that Pebble begins when one has 128 MiB.
+// disk. Pebble begins a new manifest when one has 128 MiB. A second file, the spare, has room for
+// the new one.
 type manifestFile struct {
 	vfs.File
 	space             *space
@@ -17,7 +18,7 @@ type manifestFile struct {
 
 const (
 	manifestRoom = 256 << 10
-	manifestLeft = 128 << 10 // of which so much is left at least; a change takes some KB
+	manifestLeft = 128 << 10 // Write calls reserve when less than this would be left; a change takes some KB
 )
 
 // Write is [vfs.File.Write].
@@ -30,8 +31,8 @@ func (m *manifestFile) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-// reserve reserves room for some bytes and for the writes after them, and for the next manifest if
-// it has none. If that fails, the next write tries again.
+// reserve reserves room for n bytes and manifestRoom more, and makes the spare if there is none. If
+// that fails, the next write tries again.
 func (m *manifestFile) reserve(n int64) {
 	end := m.written + n + manifestRoom
 	if m.Preallocate(m.written, end-m.written) == nil {
@@ -43,9 +44,9 @@ func (m *manifestFile) reserve(n int64) {
 // spareName is the name of the spare in the index's folder.
 const spareName = "manifest.spare"
 
-// makeSpare makes the spare if there is none: an empty file for which so much room is reserved as one table
-// takes. A manifest begins with some 150 bytes a table. Pebble writes and creates manifests under a lock, which
-// guards the spare.
+// makeSpare makes the spare if there is none: an empty file with as much room reserved as one table
+// takes. A manifest begins with about 150 bytes for each table. Pebble writes and creates manifests
+// under a lock, which guards the spare.
 func (s *space) makeSpare() {
 	if s.spare != nil {
 		return
@@ -72,7 +73,7 @@ func (s *space) createManifest(name string) (vfs.File, error) {
 		}
 		spare.Close()
 	}
-	s.FS.Remove(filepath.Join(s.path, spareName)) // a process that was killed has left it: its room is wanted
+	s.FS.Remove(filepath.Join(s.path, spareName)) // a killed process may have left it; this frees its room
 	f, err := s.FS.Create(name, forManifest)
 	if err != nil {
 		return nil, err

@@ -2,12 +2,13 @@ package disk
 
 import "encoding/binary"
 
-// memtableFilter says which documents' rows may be in Pebble's memtables. All others are looked for
-// in the tables on disk alone: those have filters of their own, while each memtable costs a search.
+// memtableFilter says which documents' rows may be in Pebble's memtables. The store looks for all
+// other rows only in the tables on disk: these have filters of their own, while each memtable costs
+// a search.
 //
-// It holds names by generation. A generation is what one flush writes into tables. The store asks
-// for a flush a little before Pebble would begin one, so it knows which rows the flush writes and when
-// it is done. The zero value is not ready: use newMemtableFilter.
+// It has a filter for each generation, which is what one flush writes into tables. The store asks
+// for a flush a little before Pebble would begin one, so it knows which rows the flush writes and
+// when it is done. The zero value is not ready: use newMemtableFilter.
 type memtableFilter struct {
 	most int // bytes that a generation takes of a memtable
 	size int // bytes of the last generation, about
@@ -20,8 +21,8 @@ type generation struct {
 	flushed <-chan struct{} // is closed when it is in tables; nil: it is the last one, which grows
 }
 
-// newMemtableFilter returns a filter that reports every name until the first flush is done. A memtable
-// has so many bytes.
+// newMemtableFilter returns a filter that reports every name until the first flush is done. bytes
+// is the size of a memtable.
 func newMemtableFilter(bytes int) memtableFilter {
 	return memtableFilter{most: bytes * 31 / 32, list: []generation{{}}}
 }
@@ -57,8 +58,8 @@ func (r *memtableFilter) dropFlushed() {
 }
 
 const (
-	entryCost = 40  // how much more a row takes in a memtable than in a batch
-	entryRoom = 200 // how much more Pebble wants to be free, or else it flushes the memtable itself
+	entryCost = 40  // bytes that a row takes in a memtable beyond those in a batch
+	entryRoom = 200 // bytes a row that must be free, or else Pebble flushes the memtable itself
 )
 
 // count counts a commit, and reports whether it is time for a flush: there is no room for another

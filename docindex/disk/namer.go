@@ -9,8 +9,8 @@ import (
 
 // docNamer gives documents names that nobody outside can foresee, since strangers choose the URLs.
 //
-// A short hash has urlLen bytes: two of 10^9 in one queue are equal in one of two million stores. A
-// store that was made before version 9 has long ones.
+// A short hash has urlLen bytes. Of 10^9 URLs in one queue, two have the same hash in one of two
+// million stores. A store that was made before version 9 has long hashes, of hashLen bytes.
 type docNamer struct {
 	key   [16]byte
 	mark  [4]byte // in each DOC_ID that the store gives
@@ -36,7 +36,7 @@ func (s *docNamer) name(queue uint32, url []byte) (n name) {
 	return n
 }
 
-// hashed returns of how many bytes a hash is that depends on no owner.
+// hashed returns the length in bytes of a hash that depends on no owner.
 func (s *docNamer) hashed() int {
 	if s.short {
 		return urlLen
@@ -54,7 +54,7 @@ func (s *docNamer) nameOf(queue uint32, identity, url []byte) name {
 	return s.tagged(queue, identity, url)
 }
 
-// tagged is nameOf, but documents without an identity get another name, too.
+// tagged is like nameOf, but gives a document without an identity another name than name does.
 func (s *docNamer) tagged(queue uint32, identity, url []byte) name {
 	n := s.name(queue, url)
 	var room [maxHashed]byte
@@ -72,7 +72,7 @@ func (s *docNamer) nameOfPlan(queue uint32, p *plan) name {
 	return s.name(queue, p.url)
 }
 
-// keyName returns the name of the row that finds the queue of a crawl with a key.
+// keyName returns the name of the row that has the number of a crawl's queue with a key.
 func (s *docNamer) keyName(crawl, key []byte) (n name) {
 	var room [maxHashed]byte
 	text := append(append(room[:0], s.key[:]...), 0)

@@ -16,7 +16,7 @@ import (
 type notes struct {
 	db             *database
 	oldest, newest uint32
-	bytes          int // of the newest, rows that were replaced included; the row without a name has it
+	bytes          int // of the newest generation, replaced rows included; the generation's row without a name has it
 	most           int // bytes of a generation
 }
 
@@ -68,7 +68,7 @@ func (x *notes) KeepNotes(ctx context.Context, list []docindex.Note) error {
 	return x.db.waitSync(b, 0)
 }
 
-// keep writes notes, in a batch of their own: the journal has nothing of them.
+// keep writes notes, in a batch of their own: the journal does not contain notes.
 func (x *notes) keep(list []docindex.Note) (b *pebble.Batch, err error) {
 	x.db.mu.Lock()
 	defer x.db.mu.Unlock()

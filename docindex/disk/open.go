@@ -45,7 +45,7 @@ func Open(cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("docindex: %w", err)
 	}
-	s.db.space.check() // so that it knows the folder; there may be no room yet
+	s.db.space.check() // this records which folder it is; it does not matter yet whether there is room
 	if err := s.load(); err != nil {
 		s.queues.cold.counting.end()
 		s.db.merging.end()

@@ -186,7 +186,7 @@ func (l *loading) purgedPartition(key, value []byte) error {
 	return nil
 }
 
-// closeCrawls completes the crawls after all rows were read.
+// closeCrawls finishes the loading of the crawls after all rows were read.
 func (l *loading) closeCrawls() error {
 	s := l.s
 	for no := len(s.crawls.partitions) - 1; no > 0; no-- {

@@ -9,17 +9,17 @@ import (
 	"urlserver/internal/weburl"
 )
 
-// partition counts the documents that a crawl has of a registered domain in a queue. Each document
+// partition counts the documents of one crawl and one registered domain in one queue. Each document
 // names its partition, so the store updates the counts of crawls without reading other documents,
 // also when it deletes a whole queue.
 type partition struct {
 	domain            *crawlstats.Domain
 	queue             uint32                    // number on disk; it need not be in memory
-	next, prev        uint32                    // partitions of the queue
+	next, prev        uint32                    // neighbours in the list of the queue's partitions
 	open              crawlstats.PriorityCounts // documents that are not completed, by priority
-	docs              uint64                    // all
+	docs              uint64                    // all documents
 	inFlight          crawlstats.PriorityCounts // of open, those in transit
-	ended, purgedDocs uint64                    // completed; of these because the crawl was stopped
+	ended, purgedDocs uint64                    // completed documents; those that a stop ended
 
 	// purged: the crawl was stopped, and that has ended the scheduled documents of the partition,
 	// except those in returnedAfterPurge. The rows of the ended documents stay as they are until
@@ -45,7 +45,7 @@ type crawls struct {
 	ofQueue      map[uint32]uint32   // by number of a queue on disk: its first partition
 	withReturned map[uint32]struct{} // partitions with returned documents
 
-	dirtyCrawls     map[uint32]struct{} // changed by the txn, as the next two
+	dirtyCrawls     map[uint32]struct{} // changed by the txn, like the next two
 	dirtyPartitions map[uint32]struct{}
 	dirtyPriorities map[priorityKey]struct{}
 }
@@ -61,7 +61,7 @@ type priorityKey struct {
 	range_    int32
 }
 
-const rangeBits = 7 // priorities that share a row differ in the lowest bits alone
+const rangeBits = 7 // priorities that differ in at most this many low bits share a row
 
 func newCrawls() crawls {
 	return crawls{

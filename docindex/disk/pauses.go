@@ -26,7 +26,7 @@ func (c *coldQueues) FindHost(name []byte) (h queuesched.KnownHost, ok bool) {
 	return h, ok
 }
 
-// keepGap is how long a host's gap is kept after the host's pause has ended, ms.
+// keepGap is how long the store keeps a host's gap after the host's pause has ended, ms.
 const keepGap = int64(24 * time.Hour / time.Millisecond)
 
 // readPause reads the pause, gap and backoff of a host that the slots and clients have learned. If
@@ -58,10 +58,10 @@ func (c *coldQueues) readPause(row []byte) (h queuesched.KnownHost, ok bool, err
 	return h, until > now || gap > 0, nil
 }
 
-// setEndsBack makes all pauses and leases end sooner by as much as the clock is known to have been set back, in
-// one commit with the mark that says so. Or else each host that was requested lately would be left alone so much
-// longer. The mark is up to slotMarkEvery older than the last pause, so pauses may become longer by that. None
-// becomes shorter but those from before the clock was ahead.
+// setEndsBack makes all pauses and leases end sooner by ahead, the time in ms by which the clock is known to
+// have been set back. The same commit writes a new mark. Otherwise the store would leave each host that was
+// requested lately alone for that much longer. The mark is up to slotMarkEvery older than the last pause, so
+// pauses may become longer by that. Only pauses from before the clock was ahead become shorter.
 func (s *Store) setEndsBack(now, ahead int64) error {
 	if ahead == 0 || s.db.space.check() != nil {
 		return nil
@@ -121,9 +121,9 @@ func (s *Store) EachPause(ctx context.Context, visit func(host []byte, left time
 	return it.Error()
 }
 
-// keepPause keeps on disk until when a host is left alone, and the gaps that it wants: that which
-// the slots have learned, and that which clients' reports ask for. commit is the number of the
-// commit that writes it.
+// keepPause writes a host's pause row: the end of its pause, the gap that the slots have learned,
+// and the backoff that clients' reports ask for, all in ms. commit is the number of the commit that
+// writes the row.
 func (c *coldQueues) keepPause(host []byte, until, gap, backoff int64, commit uint64) {
 	t := c.txn
 	t.key = append(append(t.key[:0], pauseRow), trimDot(host)...)
@@ -144,7 +144,7 @@ func (s *Store) dropPauses() {
 	}
 }
 
-// dropSomePauses is a step of dropPauses. It returns the key to go on with, or nil.
+// dropSomePauses is a step of dropPauses. It returns the key to continue with, or nil.
 func (s *Store) dropSomePauses(from []byte) (next []byte) {
 	s.base.Mu.Lock()
 	defer s.base.Mu.Unlock()

@@ -16,9 +16,9 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Sizes in bytes. Pebble's memory does not grow with the number of URLs. Pebble takes the memtables'
-// memory out of the cache, which may be all of cacheSize; a part of the memory for queues is for blocks and
-// filters.
+// Sizes in bytes. Pebble's memory does not grow with the number of URLs. Pebble takes the
+// memtables' memory out of the cache, which may be all of cacheSize. So options adds a part of the
+// memory for queues, for blocks and filters.
 const (
 	cacheSize = 24 << 20
 	blockSize = 8 << 10 // of a table's block; a new URL takes more of the disk with 4 KiB, and with 16 KiB
@@ -79,13 +79,13 @@ func endOfTable(start []byte) (_ pebble.SpanPolicy, end []byte, _ error) {
 	return pebble.SpanPolicy{}, nil, nil
 }
 
-// rowFilter is the filter of tables without the bodies of scheduled documents and without the rows of
-// fresh queues: hardly anybody looks for one that is not there. Older tables may have both in their
-// filters, which have the name of the filter of all rows.
+// rowFilter is a table's filter that leaves out the bodies of scheduled documents and the rows of
+// fresh queues: the store hardly ever looks for one that does not exist. The filters of older
+// tables may contain both. They have the name of the filter of all rows.
 type rowFilter struct{ bloom.FilterPolicy }
 
-// Name is not that of the filter of all rows: an older program would take it for one, and find no row
-// that is not in it. It does without a filter that it does not know.
+// Name is not the name of the filter of all rows: with that, an older program would not find the
+// rows that the filter leaves out. An older program ignores a filter whose name it does not know.
 func (f rowFilter) Name() string { return "urlserver.named" }
 
 func inFilter(key []byte) bool { return key[0] != planRow && key[0] != freshRow }
@@ -113,7 +113,7 @@ type logger struct {
 	quiet atomic.Int64 // ns since 1970: until when failures in the background are not logged
 }
 
-const logAfter = time.Minute // log a failure in the background at most so often
+const logAfter = time.Minute // the least time between two logged failures in the background
 
 // Infof drops the message: these are of use only to developers of Pebble.
 func (l *logger) Infof(string, ...any) {}

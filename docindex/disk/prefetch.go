@@ -66,7 +66,7 @@ func (x *documents) prefetch(p *docindex.Puts, from, to int) (err error) {
 	return nil
 }
 
-const fewCold = 2 // so many queues, or fewer, cost less to read one at a time than with iterators
+const fewCold = 2 // for up to this many queues, single reads cost less than iterators
 
 // loadCold finds the queues that are not in memory, and loads them. It reads the rows of their keys before
 // the rows of the queues, and each kind in the order of its keys.
@@ -123,7 +123,8 @@ func (x *documents) loadFound(
 	return err
 }
 
-// willRead orders the row of a URL whose name is known to be read if that is needed.
+// willRead adds a URL whose name is known to the URLs whose rows prefetch reads, unless the row is
+// not needed.
 func (x *documents) willRead(i uint32, p *docindex.Put) {
 	a := &x.txn.prefetched[i]
 	plain := x.isPlain(a.queue, p)
@@ -140,7 +141,8 @@ func (x *documents) willRead(i uint32, p *docindex.Put) {
 	}
 }
 
-// lookup returns the queue for a URL on a host if it is in memory, and else where its key's row is.
+// lookup finds the queue for a URL on a host if it is in memory. If not, it sets the name of the
+// key's row.
 func (x *documents) lookup(p *docindex.Put, host []byte) (a prefetched) {
 	key := keyOf(p, host)
 	if a.queue = x.queues.sched.Lookup(p.Crawl, key); a.queue == 0 {

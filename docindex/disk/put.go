@@ -133,7 +133,8 @@ func (s *Store) putLocked(
 	return docindex.New, nil, nil
 }
 
-// openLocked returns the queue for a URL on a host, and adds it if there is none.
+// openLocked records that a.queue has a URL on a host. If a has no queue, it adds the queue and
+// sets a.queue.
 func (s *Store) openLocked(a *prefetched, p *docindex.Put, host []byte, now int64) {
 	if a.queue != 0 {
 		if s.base.Sched.NoteHost(a.queue, host, now) {

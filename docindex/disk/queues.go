@@ -29,7 +29,7 @@ type queues struct {
 // hashOfNo is a bijection: equal hashes are of equal numbers.
 func hashOfNo(no uint32) uint32 { return no * 0x9E3779B1 }
 
-// at returns the record of a queue. It stays where it is.
+// at returns the record of a queue. The record never moves.
 func (q *queues) at(id uint32) *queue { return &q.chunks[id>>chunkBits][id&(chunkLen-1)] }
 
 // byNumber returns the scheduler's number of the queue with a number on disk; 0: it is not in memory.
@@ -79,12 +79,12 @@ type queue struct {
 	cursor   place  // documents up to it were handed out, except those in backfill
 	backfill window
 	wake     queuesched.Moment // as in queueRecord
-	wakes    uint32            // scheduled documents by its wake row
+	wakes    uint32            // number of scheduled documents that its wake row says
 	stored   bool              // it has a row
 	fresh    bool              // its row is a freshRow
 	hasIDs   bool
 	set      bool // it has a setRow
-	touched  bool // its row is not as it would be written if it was evicted now
+	touched  bool // an eviction would have to write its row
 	owners   bool // some of its documents may have owners
 
 	rewrite              bool // the txn writes its row
@@ -124,7 +124,7 @@ func (x *queueTable) markDirty(id uint32) *queue {
 	return q
 }
 
-// rewriteRow writes a queue's row as it is after the txn.
+// rewriteRow makes the txn write a queue's row.
 func (x *queueTable) rewriteRow(id uint32) {
 	if q := x.at(id); !q.rewrite {
 		q.rewrite, q.touched = true, true
@@ -161,10 +161,10 @@ func (x *queueTable) moveSome(id uint32, from, to queuesched.State, n uint32) {
 	q.scheduled -= by
 }
 
-// writeRow writes the row of a queue in memory, with the changes of the current commit. If it may
-// be evicted, and its wake row need not move or the store is being closed, it has the rows of a queue
-// on disk alone then, so that evicting it writes nothing unless it changes before. Otherwise its wake
-// row may stay as it is if it is early enough.
+// writeRow writes the row of a queue in memory, with the changes of the current commit. If the
+// queue may be evicted, and its wake row need not move or the store is being closed, writeRow
+// writes the rows as for a cold queue. Then a later eviction writes nothing, unless the queue has
+// changed. Otherwise writeRow keeps the wake row if its moment is early enough.
 func (x *queueTable) writeRow(id uint32, now int64) {
 	q := x.at(id)
 	p, ok := x.cold.evictor.mayLeave(id, now)
@@ -185,7 +185,8 @@ func (x *queueTable) writeRow(id uint32, now int64) {
 	q.touched = true
 }
 
-// putRow writes a queue's row. cold: as that of a queue on disk alone.
+// putRow writes a queue's row. If cold is true, the row also has what only a cold queue's row has:
+// due time, cursor and branches.
 func (x *queueTable) putRow(id uint32, cold bool, now int64) {
 	q := x.at(id)
 	q.dirtySince = 0
@@ -255,7 +256,7 @@ func (x *queueTable) setDue(queue uint32, due, now int64) {
 	x.sched.SetDue(queue, due, now)
 }
 
-// keyRow writes the row that finds a queue by its key.
+// keyRow writes the row that has the number of the queue with a key.
 func (x *queueTable) keyRow(no uint32, n *name) {
 	t := x.txn
 	t.key = n.docKey(t.key[:0])
@@ -267,7 +268,7 @@ func (x *queueTable) keyRow(no uint32, n *name) {
 	}
 }
 
-// dropRow deletes the rows of a queue itself.
+// dropRow deletes the rows of a queue, except those of its documents.
 func (x *queueTable) dropRow(id uint32) {
 	q := x.at(id)
 	x.cold.totals[x.sched.CrawlNo(id)] = struct{}{}

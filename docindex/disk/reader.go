@@ -57,15 +57,16 @@ type queueRecord struct {
 	hasIDs     bool              // some of its documents have a DOC_ID that a client gave
 	ownerless  bool              // none of its documents has an owner; never set in rows from before version 4
 	asOf       uint64            // the last commit whose changes it contains
-	wake       queuesched.Moment // of its wake row, or in its freshRow since when it waits; NoMoment: neither
+	wake       queuesched.Moment // of its wake row; of its freshRow: since when it waits; NoMoment: neither
 	fresh      bool              // its row is a freshRow
-	// of a queue that was evicted; zero if it was not, or a change of the journal came after that
+	// The row of an evicted queue has the next fields. They are zero in others, and if the journal
+	// has a later change.
 	due      int64
 	cursor   place
 	branches []byte // see shapes.Table.Append; nil: it has none
 }
 
-// isSet reports whether somebody has set something for a queue.
+// isSet reports whether a queue has a delay, a limit or a block that has not ended.
 func (q *queueRecord) isSet(now int64) bool { return q.Delay >= 0 || q.Limit > 0 || q.Blocked > now }
 
 const (

@@ -51,7 +51,7 @@ func (s *Store) recallSome(from uint32, of func(queue uint32) bool) (next uint32
 	return next
 }
 
-// recallLocked adds a document if the slots have it.
+// recallLocked adds a document to o if the slots have it and somebody takes recalls.
 func (s *Store) recallLocked(t *transit, o *docindex.Outcomes) {
 	if len(s.base.Recalls) == 0 && s.base.Forget == nil || t.consumer == queuesched.FrontierConsumer {
 		return

@@ -56,8 +56,9 @@ var errRow = errors.New("a row is not as it was written")
 
 // place is the position of a scheduled document in its queue: earlier due times first, then higher
 // priorities, then lower sequence numbers. Compared as bytes, places have this order. Before them
-// are the places in the branches of the queue, one branch after the other. They have the number of
-// the branch in the place of a due time that no document has, and are due at 0.
+// are the places in the branches of the queue, one branch after the other. A place in a branch has
+// the branch's number where others have the due time, as a due time that no document has. Documents
+// in branches are due at 0.
 type place [placeLen]byte
 
 func newPlace(due int64, priority int32, seq uint64) place {
@@ -127,7 +128,7 @@ func (n *name) append(dst []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(dst, n.queue), n.hash[:]...)
 }
 
-// readName reads a name. One of shortLen bytes has no more.
+// readName reads a name of nameLen or shortLen bytes.
 func readName(b []byte) (n name, err error) {
 	if len(b) != nameLen && len(b) != shortLen {
 		return n, errRow
@@ -137,7 +138,7 @@ func readName(b []byte) (n name, err error) {
 	return n, nil
 }
 
-// docKey appends the key of a document's row. It has no more of the hash than there is.
+// docKey appends the key of a document's row. The key of a short name has only the short hash.
 func (n *name) docKey(dst []byte) []byte {
 	dst = n.append(append(dst, docRow))
 	if n.isShort() {
@@ -185,7 +186,8 @@ type doc struct {
 	anyone  bool          // completed before version 4, and of no crawl: its spiderid, if it had one, is lost
 	// scheduled: its body has more than metadata (see docindex.Packed)
 	packed bool
-	// completed, or in transit: what is kept of that, see lastingOf; of a document in transit not nil
+	// completed or in transit: the part of the body that a completed document keeps, see lastingOf;
+	// in transit it is not nil
 	lasting *docindex.Packed
 }
 

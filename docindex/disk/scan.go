@@ -61,8 +61,8 @@ func (s *Store) findNo(scope docindex.Scope) (no uint32, err error) {
 
 const maxSome = 10_000 // numbers of queues that one call looks at; it holds the lock
 
-// someQueues visits some queues of a crawl in the order of their numbers, from a number on, with the
-// lock held. It returns the number to go on with, or 0.
+// someQueues visits some queues of a crawl in the order of their numbers, from a number on, with
+// the lock held. It returns the number to continue with, or 0.
 func (s *Store) someQueues(
 	crawl []byte, from uint32, visit func(no uint32, q *queueRecord),
 ) (next uint32, err error) {
@@ -78,7 +78,7 @@ func (s *Store) someQueues(
 	return next, nil
 }
 
-// someRows visits the rows of some queues of a crawl. It returns the number to go on with, or 0.
+// someRows visits the rows of some queues of a crawl. It returns the number to continue with, or 0.
 func (c *coldQueues) someRows(
 	crawlID []byte, from uint32, visit func(no uint32, q *queueRecord),
 ) (next uint32, err error) {

@@ -78,7 +78,8 @@ func (s *Store) setActiveLocked(active bool) {
 	}
 }
 
-// setDefaultLocked lets go of the lock now and then, after the setting is committed.
+// setDefaultLocked sets the delay of queues without a delay of their own. After the commit, it
+// releases the lock now and then.
 func (s *Store) setDefaultLocked(delay int64) (b *pebble.Batch, no uint64, err error) {
 	s.txn.b.Set(metaKey(metaDelay), binary.AppendVarint(nil, delay), nil)
 	if b, err = s.txn.commit(); err != nil {

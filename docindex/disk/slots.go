@@ -19,8 +19,9 @@ func (s *Store) Candidates(ctx context.Context, max int, reject []string, b *doc
 	return s.handOut(ctx, max, reject, 0, b)
 }
 
-// Lease is [docindex.Leaser.Lease]. The leases are on disk when it returns: after a restart the takers go on,
-// and nobody else may request the same hosts meanwhile.
+// Lease is [docindex.Leaser.Lease]. The leases are on disk when it returns. So after a restart the
+// daemons that have the documents go on with them, and nobody else may request the same hosts
+// meanwhile.
 func (s *Store) Lease(ctx context.Context, max int, reject []string, lease time.Duration, b *docindex.Batch) error {
 	if err := embedded.CheckLease(lease); err != nil {
 		return err
@@ -34,7 +35,7 @@ func (s *Store) Lease(ctx context.Context, max int, reject []string, lease time.
 	return s.db.waitSync(nil, no)
 }
 
-// handOut hands out with a lease, or without one if it is 0.
+// handOut hands out up to limit documents: with a lease, or without one if lease is 0.
 func (s *Store) handOut(ctx context.Context, limit int, reject []string, lease time.Duration, b *docindex.Batch) error {
 	err := embedded.HandOut(ctx, limit, len(reject), func(ask int) (got int, more bool, err error) {
 		return s.handOutSome(ask, reject, lease, b)
@@ -93,7 +94,7 @@ func (s *Store) handOutSome(
 	return got, more || w.more, err
 }
 
-// maxLoads is how often one hold of the lock loads queues for the slots.
+// maxLoads is how often the store loads queues for the slots under one lock.
 const maxLoads = 32
 
 // toSlotsLocked gives the slots one document of a queue.
@@ -127,7 +128,7 @@ func (s *Store) toSlotsLocked(
 
 const (
 	slotMarkEvery = int64(time.Minute / time.Millisecond)
-	slotMarkLast  = 10 * slotMarkEvery // a spider may still have a document so long after the mark
+	slotMarkLast  = 10 * slotMarkEvery // a spider may have a document for this long after the mark
 )
 
 // markSlotsLocked writes once a minute that the slots are in use. After a restart the store treats
@@ -239,8 +240,8 @@ func (s *Store) Pause(ctx context.Context, o *docindex.Outcomes) error {
 	})
 }
 
-// pauseLocked notes what an outcome says of the host of a URL: until when URL Frontier clients get
-// none of it, and its gap.
+// pauseLocked records what an outcome says of a URL's host: until when URL Frontier clients get no
+// URL of it, and its gap.
 func (s *Store) pauseLocked(out *docindex.Outcome, url []byte, now int64) {
 	host := docindex.HostOf(url)
 	if len(host) == 0 || out.Pause <= 0 && out.Gap <= 0 {

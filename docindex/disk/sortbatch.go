@@ -9,7 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// sortFrom is how many rows of a commit are worth sorting.
+// sortFrom is the least number of rows for which it pays to sort a commit.
 const sortFrom = 16
 
 // row is one change of a batch; it aliases the batch.
@@ -50,7 +50,7 @@ func (t *txn) sortBatch(db *pebble.DB, b *pebble.Batch) *pebble.Batch {
 	return out
 }
 
-// readRows reads the rows of a batch. It returns false if a row is not of one key.
+// readRows reads the rows of a batch. It returns false if a change is not of a single key.
 func (t *txn) readRows(b *pebble.Batch) bool {
 	t.rows = t.rows[:0]
 	for kind := range t.byKind {

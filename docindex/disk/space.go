@@ -23,7 +23,7 @@ const (
 	reserveTables = 16                    // the reserve, in tables
 	leastTable    = 256 << 10             // bytes
 	askAfter      = 50 * time.Millisecond // ask the file system again after this time
-	retryAfter    = time.Second           // wait so long after a flush or a compaction failed
+	retryAfter    = time.Second           // how long to wait after a flush or a compaction failed
 	retryClosing  = 10 * time.Millisecond // the same while the store is being closed
 )
 
@@ -34,7 +34,7 @@ type space struct {
 	closing <-chan struct{}
 	table   int // bytes of a memtable, and of a table
 
-	asked   time.Time   // when the file system was asked last; this and the next are under the store's lock
+	asked   time.Time   // when check last asked the file system; this and the next are under the store's lock
 	written int         // bytes written since then
 	full    error       // the result of the last check
 	folder  os.FileInfo // of path at the first check; this and the next are under the store's lock
@@ -58,7 +58,8 @@ func newSpace(path string, closing <-chan struct{}) (*space, error) {
 // reserve is how many bytes have to stay free.
 func (s *space) reserve() uint64 { return reserveTables * uint64(s.table) }
 
-// lockName is the name of a file that is in the index's folder as long as the index is open, and stays the same.
+// lockName is the name of Pebble's lock file. It is in the index's folder, and stays the same file
+// while the index is open.
 const lockName = "LOCK"
 
 // atPath returns an error if the folder is no longer where it was at the first call, or its lock file is gone.

@@ -20,8 +20,8 @@ type transit struct {
 	packed     bool   // its body has more than metadata
 	idLen      uint8  // of its DOC_ID
 	leaseBatch uint64 // the row with its lease; 0: there is none
-	id         string // its DOC_ID, if a client gave it, and what doc.lasting has
-	host       string // the host, if the queue's key may be another
+	id         string // the DOC_ID that a client gave, if any, and then doc.lasting
+	host       string // the host; "": the queue's key is the host
 }
 
 // place returns the state of a document in transit in the counts of its crawl.
@@ -36,8 +36,8 @@ func (n *name) hash32() uint32 {
 	return binary.BigEndian.Uint32(n.hash[:]) ^ n.queue*0x9E3779B1
 }
 
-// dispatchLocked hands out a scheduled document until its lease ends; 0: there is no lease. It
-// returns the number of the transit.
+// dispatchLocked counts a scheduled document as handed out, with a lease until the given moment; 0:
+// without one. It returns the number of the transit.
 func (s *Store) dispatchLocked(t transit, until, now int64) (id uint32) {
 	id = s.transits.add(t)
 	s.base.Sched.Move(t.queue, queuesched.Scheduled, queuesched.InTransit)

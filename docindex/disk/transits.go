@@ -51,7 +51,8 @@ func (x *transits) setHost(queue uint32, host string) {
 	}
 }
 
-// remove removes a transit and returns it. last: it was the last one of its lease batch.
+// remove removes a transit and returns it. last reports whether it was the last one of its lease
+// batch.
 func (x *transits) remove(id uint32) (t transit, last bool) {
 	t = *x.at(id)
 	x.byName.Remove(t.name.hash32(), id)

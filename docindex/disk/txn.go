@@ -29,8 +29,8 @@ type txn struct {
 	tables       *pebble.Iterator // over documents' rows in tables only
 	trims        bool             // it was begun to evict queues
 	prefetched   []prefetched     // results for the URLs that it stores
-	order        []uint32         // indexes in prefetched of those whose rows are read, by name
-	cold         []uint32         // likewise of those whose queues are not in memory, by key
+	order        []uint32         // indexes in prefetched of the URLs whose rows prefetch reads, by name
+	cold         []uint32         // indexes in prefetched of the URLs whose queues are not in memory, by key
 	rows         []row            // of its batch
 	byKind       [256][]sortKey   // of the rows, by the first bytes of their keys
 	key          []byte
@@ -211,7 +211,8 @@ func (t *txn) lease(w *queueIterator) (batch uint64) {
 	return t.queues.journal.no + 1
 }
 
-// commitLeases applies the txn with the leases of so many documents, lazily. err is what went wrong.
+// commitLeases applies the txn with the leases of the given number of documents, without a sync. If
+// err is not nil, it aborts the txn instead.
 func (t *txn) commitLeases(documents int, err error) error {
 	if err != nil {
 		return t.abort(err)
@@ -222,7 +223,8 @@ func (t *txn) commitLeases(documents int, err error) error {
 	return t.commitLazily()
 }
 
-// trim evicts queues in a commit of its own, where a call has loaded some and writes nothing.
+// trim evicts queues in a commit of its own, after a call that has loaded queues and writes
+// nothing.
 func (t *txn) trim(now int64) error {
 	if !t.queues.cold.evictor.isOverfull() || t.db.failed != nil || t.db.space.check() != nil {
 		return nil

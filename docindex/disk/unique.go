@@ -59,8 +59,8 @@ func lastingOf(k docindex.Packed) docindex.Packed {
 // nothing is the lasting of documents that keep nothing.
 var nothing docindex.Packed
 
-// keep returns k as the member lasting of a doc. A doc is small, as a map copies it: with more than
-// 128 bytes each would be allocated.
+// keep returns k as a value of doc.lasting. That is a pointer to keep a doc small: a map allocates
+// each value of more than 128 bytes.
 func keep(k docindex.Packed) *docindex.Packed {
 	if len(k) == 0 {
 		return &nothing
@@ -90,7 +90,8 @@ func (x *documents) lasting(n *name, d *doc) (docindex.Packed, error) {
 	return lastingOf(body.packed), err
 }
 
-// withPayload adds the payload of a document that is not completed to what is kept of it.
+// withPayload adds the payload of a document that is not completed to the part of the body that it
+// keeps.
 func (x *documents) withPayload(n *name, d *doc, lasting docindex.Packed) (docindex.Packed, error) {
 	body, err := x.body(n.queue, &d.at)
 	var p docindex.Put

@@ -85,7 +85,7 @@ func (u *upgrading) queue(key, value []byte) error {
 	return u.apply()
 }
 
-// apply writes what there is so far.
+// apply writes the batch, and begins the next one.
 func (u *upgrading) apply() error {
 	if err := u.l.s.db.Apply(u.b, pebble.NoSync); err != nil {
 		return err

@@ -9,7 +9,8 @@ import (
 	"urlserver/docindex/internal/queuesched"
 )
 
-// wakePlace is the order of a queue among those of its crawl that wait.
+// wakePlace is the place of a queue among the waiting queues of its crawl: by moment, then by
+// number.
 type wakePlace struct {
 	at queuesched.Moment
 	no uint32
@@ -46,8 +47,8 @@ func (c *coldQueues) placeOf(crawl uint32) *coldPlace {
 
 const (
 	maxRechecked = 1000 // rows that one call of Recheck reads
-	// maxWait is for how long a cold queue waits for anything but its first URL to be due. Then it is
-	// loaded and looked at again: settings may have changed meanwhile.
+	// maxWait is the longest time in ms for which a queue with a due URL stays cold. Then the store
+	// loads it and looks again: settings may have changed meanwhile.
 	maxWait = int64(10 * 60_000)
 )
 
@@ -118,11 +119,12 @@ func (c *coldQueues) recheckSome(now int64) (more bool, err error) {
 }
 
 // A wake row has the number of scheduled documents of the queue, shifted by one bit. The lowest bit
-// says that the queue waits for something else than its first document to be due.
+// is set if the queue waits for anything else than its first document to be due.
 const wakesByRule = 1
 
-// setWake writes the wake row of a queue at a moment, or moves it there; NoMoment: it has none. n
-// is how many documents are scheduled; the row of a moment in the past need not say that.
+// setWake writes the wake row of a queue at a moment, or moves it there; NoMoment: it deletes the
+// row. n is the number of scheduled documents. If the row's moment has passed, setWake does not
+// update n in it.
 func (c *coldQueues) setWake(id uint32, at queuesched.Moment, byRule bool, n uint32, now int64) {
 	q, t := c.table.at(id), c.txn
 	if q.wake == at && (q.wakes == n || at == queuesched.NoMoment || at.MS() <= now) {
