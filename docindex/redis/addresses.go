@@ -19,11 +19,11 @@ type clientPace struct {
 	of     docindex.Addresses
 	table  *addresses.Table
 	queues map[string]*pacedQueue // by nameOf
-	ask    map[string]struct{}    // queues of which clients may have no URL any more
-	later  map[string]struct{}    // queues that the next heartbeat adds to these
+	ask    map[string]struct{}    // queues to ask Redis about: clients may have no URL of them any more
+	later  map[string]struct{}    // queues that the next heartbeat adds to ask
 	ends   timeheap.Heap          // queues by number in the table, by the end of their last lease; a Duration is ms
-	names  map[uint32]string      // of these
-	lent   map[lentQueue]int64    // queues whose address others use, and until when they are left out
+	names  map[uint32]string      // names of the queues in ends
+	lent   map[lentQueue]int64    // queues whose address others use, and until when (ms) calls leave them out
 }
 
 // lentQueue is a queue whose address another daemon uses, or the spiders of this one.
@@ -38,22 +38,22 @@ type pacedQueue struct {
 	host  []byte
 	shard int
 	id    string
-	calls int // that are about to hand out some of it
-	takes int // how many there have been
+	calls int // calls that are about to hand out URLs of it
+	takes int // how often a call has taken it
 }
 
-// askedQueue is a queue of which clients may have no URL any more, and its takes when that was asked.
+// askedQueue is a queue that the store asks Redis about, and the queue's takes at that time.
 type askedQueue struct {
 	*pacedQueue
 	takes int
 }
 
 const (
-	movingRetry  = 250    // ms until a queue is looked at again whose host moves
+	movingRetry  = 250    // ms after which a call looks again at a queue whose host moves
 	busyRetry    = 200    // ms until another look-up may begin
-	lentRetry    = 20     // least ms until a queue is looked at again whose address others use; at most twice that
-	maxLent      = 256    // of those are left out by this daemon; it puts off others for all daemons
-	blockedRetry = 60_000 // ms until a queue is looked at again whose address a rule blocks
+	lentRetry    = 20     // the same if others use its address: the least; at most twice that
+	maxLent      = 256    // queues that this daemon leaves out; it puts off further ones for all daemons
+	blockedRetry = 60_000 // ms after which a call looks again at a queue whose address a rule blocks
 	maxPaced     = 1 << 20
 	maxPutOff    = 20 // times that a call looks for queues after it had to put off all that it found
 )
@@ -74,7 +74,8 @@ func (s *Store) SetAddresses(of docindex.Addresses) {
 	p.rebindLocked(s.nowMS())
 }
 
-// rebindLocked makes the queues that clients have URLs of count where their hosts are by new rules.
+// rebindLocked moves the queues that clients have URLs of to the addresses and sites that new rules
+// give their hosts.
 func (p *clientPace) rebindLocked(now int64) {
 	for _, q := range p.queues {
 		if q.no == 0 || !p.table.IsOpen(q.no) {
@@ -93,10 +94,11 @@ func (p *clientPace) resetLocked(table *addresses.Table) {
 	p.lent = map[lentQueue]int64{}
 }
 
-// take opens a queue at its address, for a call that then calls gave. wait is 0, or says in how
-// many ms to look at the queue again. If all daemons are to wait, all is true: the caller puts the
-// queue off. A queue that another daemon may be using gets no turn behind others, which that daemon
-// may have given out meanwhile.
+// take opens a queue at its address, for a call that calls gave afterwards. If the address may not
+// be used now, wait is after how many ms to look at the queue again; otherwise it is 0. If all is
+// true, all daemons have to wait, and the caller puts the queue off. If another daemon may be using
+// the address, take does not let the queue wait in the address's line: that daemon may give out the
+// queues before it.
 func (p *clientPace) take(e *entry, lease, now int64) (wait int64, all bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -135,8 +137,9 @@ func (p *clientPace) take(e *entry, lease, now int64) (wait int64, all bool) {
 	return 0, false
 }
 
-// leaveOutLocked has the calls of this daemon leave out a queue until then: to put it off would keep
-// it from the daemon that has its address, too. It returns false if they leave out too many already.
+// leaveOutLocked makes the calls of this daemon leave out a queue until the given moment. Putting
+// the queue off would also keep it from the daemon that uses its address. leaveOutLocked returns
+// false if calls leave out maxLent queues already.
 func (p *clientPace) leaveOutLocked(q lentQueue, until int64) bool {
 	if _, known := p.lent[q]; !known && len(p.lent) >= maxLent {
 		return false
@@ -159,8 +162,8 @@ func (p *clientPace) leftOut(now int64) (list [shards][]string) {
 	return list
 }
 
-// queueLocked returns a queue, and adds it if it is not known. If there are too many, those that
-// are not open are forgotten.
+// queueLocked returns a queue, and adds it if it is not known. If it knows maxPaced queues, it
+// first forgets those that are not open.
 func (p *clientPace) queueLocked(name string, e *entry, now int64) *pacedQueue {
 	if len(p.queues) >= maxPaced {
 		for name, q := range p.queues {
@@ -195,8 +198,8 @@ func (p *clientPace) endsAtLocked(q *pacedQueue, name string, end int64) {
 	p.names[q.no] = name
 }
 
-// gave counts the URLs that a call handed out of a queue in one portion, with leases of so many ms. In
-// the first one it took the queue.
+// gave counts the n URLs of a queue that a call has handed out in one portion, with leases of lease
+// ms. The first portion ends the take of the call.
 func (p *clientPace) gave(e *entry, n int, lease, now int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -237,8 +240,9 @@ func (p *clientPace) leftOutUntil(crawl, key string) int64 {
 	return 0
 }
 
-// mayLeave reports whether URLs of a queue that take opened may be given to a client now: their address
-// has not gone to others since. Of a queue that was forgotten since, the lease has ended.
+// mayLeave reports whether a call may still give a client the URLs of a queue that take opened: the
+// address has not gone to others since. It returns false if the store has forgotten the queue,
+// because the lease has ended then.
 func (p *clientPace) mayLeave(e *entry) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -261,7 +265,7 @@ func (p *clientPace) waitOf(name string, now int64) (why docindex.Wait) {
 	return why
 }
 
-// answered takes what a host answered to a client.
+// answered records the status that a host answered to a client.
 func (p *clientPace) answered(host string, status int, now int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -271,7 +275,7 @@ func (p *clientPace) answered(host string, status int, now int64) {
 	}
 }
 
-// reported says that a client reported a URL of a queue.
+// reported records that a client reported a URL of a queue.
 func (p *clientPace) reported(crawl, key string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -283,8 +287,7 @@ func (p *clientPace) reported(crawl, key string) {
 	}
 }
 
-// toAsk closes the queues whose leases have ended. It returns those of which clients may have no
-// URL any more.
+// toAsk closes the queues whose leases have ended. It returns the queues to ask Redis about.
 func (p *clientPace) toAsk(now int64) (list []askedQueue) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -297,7 +300,7 @@ func (p *clientPace) toAsk(now int64) (list []askedQueue) {
 	for name := range p.ask {
 		q := p.queues[name]
 		if q != nil && q.calls > 0 {
-			continue // its call says what it gave
+			continue // the call will report through gave
 		}
 		if delete(p.ask, name); q != nil && q.no != 0 && p.table.IsOpen(q.no) {
 			list = append(list, askedQueue{q, q.takes})
@@ -306,7 +309,8 @@ func (p *clientPace) toAsk(now int64) (list []askedQueue) {
 	return list
 }
 
-// close closes a queue of which clients have no URL, unless a call has taken it since that was asked.
+// close closes a queue of which clients have no URL, unless a call has taken it since Redis was
+// asked.
 func (p *clientPace) close(q askedQueue) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -323,8 +327,8 @@ func (p *clientPace) nameLocked(q askedQueue) string {
 	return ""
 }
 
-// askLater makes the next heartbeat ask about a queue again. If no client reports a URL of the
-// queue any more, it is closed once clients have no forgotten URL on its host.
+// askLater makes the next heartbeat ask about a queue again. So the queue is closed once clients
+// have no forgotten URL on its host, even if no client reports a URL of it any more.
 func (p *clientPace) askLater(q askedQueue) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -333,7 +337,7 @@ func (p *clientPace) askLater(q askedQueue) {
 	}
 }
 
-// askAgain is for a heartbeat.
+// askAgain adds the queues of askLater to those that toAsk returns. The heartbeat calls it.
 func (p *clientPace) askAgain() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -374,8 +378,9 @@ func (s *Store) closeQueues(ctx context.Context) error {
 	return err
 }
 
-// takeAddresses opens the first queues of a list at their addresses, as many as the call may have
-// still. It leaves out those that may not be asked now, and puts off those that no daemon may ask.
+// takeAddresses opens the first queues of a list at their addresses, as many as the call may still
+// serve. It leaves out queues whose address may not be used now, and puts off those for which all
+// daemons have to wait.
 func (s *Store) takeAddresses(ctx context.Context, v *serving, queues []entry) ([]entry, error) {
 	var args [shards][]string
 	want, now := len(queues), s.nowMS()
@@ -410,7 +415,7 @@ func (s *Store) takeAddresses(ctx context.Context, v *serving, queues []entry) (
 // leaseMS returns the lease of the URLs that the call hands out, in ms.
 func (v *serving) leaseMS() int64 { return int64((v.r.Lease-1)/time.Millisecond) + 1 }
 
-// untake ends the taking of queues that a call took and did not come to.
+// untake ends the take of queues that a call has taken and not served.
 func (s *Store) untake(v *serving, queues []entry) {
 	for i := range queues {
 		if e := &queues[i]; e.taken && !e.begun {

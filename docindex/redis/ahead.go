@@ -17,7 +17,7 @@ func (s *Store) SetAhead(to docindex.Ahead) {
 	s.budgets.ahead = to
 }
 
-// roomAheadLocked returns how many documents of a domain the slots may have more.
+// roomAheadLocked returns how many more documents of a domain the slots may have.
 func (b *budgets) roomAheadLocked(c *crawlShare, d *domainShare) int {
 	most := b.ahead.Domain
 	if c.left(d) > 0 {
@@ -46,8 +46,8 @@ func (b *budgets) slotsHave(crawl, domain string) uint32 {
 	return 0
 }
 
-// aheadOfLocked returns how many documents of a domain a call for slots may take: of this
-// daemon's, or of others, which may have any number.
+// aheadOfLocked returns how many documents of a domain a call for slots may take. Only this
+// daemon's slots have a bound, leases to other daemons have none.
 func (b *budgets) aheadOfLocked(c *crawlShare, d *domainShare, t *taking) int {
 	if t.lease != "" {
 		return takeBatch
@@ -55,7 +55,7 @@ func (b *budgets) aheadOfLocked(c *crawlShare, d *domainShare, t *taking) int {
 	return b.roomAheadLocked(c, d)
 }
 
-// take notes a document that the slots of this daemon get.
+// take records a document that the slots of this daemon get.
 func (b *budgets) take(crawl, domain, id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -73,8 +73,8 @@ func (b *budgets) take(crawl, domain, id string) {
 	b.atSlots[id] = held{c, d}
 }
 
-// release notes that the slots of this daemon have documents no longer. It reports whether they may
-// have more of a domain of which they had enough.
+// release records that this daemon's slots no longer have the documents. room reports whether the
+// slots may now have more of a domain of which they had enough.
 func (b *budgets) release(o *docindex.Outcomes) (room bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -91,8 +91,7 @@ func (b *budgets) release(o *docindex.Outcomes) (room bool) {
 	return room
 }
 
-// released takes note of documents that the slots have no longer, and wakes the slots if they may
-// have others now.
+// released calls release, and wakes the slots if they may have other documents now.
 func (s *Store) released(o *docindex.Outcomes) {
 	if s.budgets.release(o) {
 		s.wake()

@@ -9,8 +9,8 @@ import (
 
 const maxRetryAfter = 3_600_000 // ms
 
-// Answered is [docindex.Frontier.Answered]. A success counts if a failure of its host was reported
-// through this daemon.
+// Answered is [docindex.Frontier.Answered]. A success counts only if a failure of its host was
+// reported through this daemon before.
 func (s *Store) Answered(ctx context.Context, all []docindex.HostAnswer) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -32,10 +32,11 @@ func (s *Store) Answered(ctx context.Context, all []docindex.HostAnswer) error {
 	return s.updateHosts(ctx, args)
 }
 
-// maxBackingOff is how many hosts are remembered that back off. Successes of others do not count.
+// maxBackingOff is how many hosts that back off the store remembers. Successes of other hosts do
+// not count.
 const maxBackingOff = 100_000
 
-// backsOff reports whether a host is known to back off. If it does now, it is remembered.
+// backsOff reports whether a host is known to back off. If now is true, it remembers the host.
 func (s *Store) backsOff(host string, now bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,7 +47,8 @@ func (s *Store) backsOff(host string, now bool) bool {
 	return is
 }
 
-// leastGap returns the gap in ms that a host has by the rules, or that its queues have anyway.
+// leastGap returns the least gap of a host in ms: the default delay of queues, or a rule's gap if
+// that is longer.
 func (s *Store) leastGap(host string) int64 {
 	return max(queuesched.DefaultDelay, s.ruleGap(host))
 }

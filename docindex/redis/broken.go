@@ -20,7 +20,8 @@ const (
 		"back what can be derived of it"
 )
 
-// brokenKey is the key that a script could not do without, if that is its error.
+// brokenKey returns the key of a wrong type that made a script fail. ok is false for any other
+// error.
 func brokenKey(err error) (key string, ok bool) {
 	failure, answered := rueidis.IsRedisErr(err)
 	if !answered {
@@ -39,7 +40,7 @@ func broken(key string) error {
 	return fmt.Errorf("the doc index in Redis: %w: %s; %s", errBroken, key, brokenAbout)
 }
 
-// warnBroken logs that a key is of a wrong type, once in a while.
+// warnBroken logs that a key is of a wrong type, once in brokenAgain.
 func (s *Store) warnBroken(key string) {
 	now := time.Now()
 	s.mu.Lock()
@@ -58,8 +59,8 @@ func (s *Store) warnBroken(key string) {
 	}
 }
 
-// unbroken runs scripts as all does. A shard that a broken key stops has no answer, and is no
-// error: the log has named the key.
+// unbroken is like all, but a script that failed because of a broken key has an empty answer and no
+// error. The log has named the key.
 func (s *Store) unbroken(ctx context.Context, ops []op) ([]answer, error) {
 	answers, _ := s.all(ctx, ops)
 	var errs []error
@@ -122,8 +123,9 @@ func (s *Store) mendQueue(ctx context.Context, shard int, queue string, deep boo
 	return s.mendPages(ctx, shard, nil, "queue", queue, flag(deep))
 }
 
-// mendQueues puts all queues of a shard back where they belong, with their documents where deep,
-// and the hosts that are asked for.
+// mendQueues restores what other keys of a shard have of its queues, such as their places in rings.
+// If deep is true, it also restores that of their documents. It restores the hosts for which wanted
+// returns true.
 func (s *Store) mendQueues(ctx context.Context, shard int, deep bool, wanted func(host string) bool) error {
 	a, err := s.one(ctx, shard, mendScript, "crawls")
 	parts := list(a.value)

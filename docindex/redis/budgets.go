@@ -17,9 +17,9 @@ import (
 // which domains wait for their next round. Each daemon on one Redis counts its own: a daemon that
 // hands out half of all pages keeps half of each domain's share. Package rounds has the rules.
 //
-// Queues of a domain that waits are in rings of the domain's own in Redis, for all daemons, so
-// that a daemon finds other queues without looking at them. A daemon for which the domain does
-// not wait serves them by their places, as if they were in the ring of all.
+// In Redis, the queues of a domain that waits are in rings of the domain's own, so that a daemon
+// finds other queues without passing these. A daemon for which the domain does not wait serves them
+// by their places, as if they were in the ring of all.
 type budgets struct {
 	mu     sync.Mutex // guards all below
 	pages  uint32     // of a round; 0: any number
@@ -29,7 +29,7 @@ type budgets struct {
 	atSlots map[string]held // by DOC_ID; documents that this daemon's slots have
 
 	domains int // known, of all crawls
-	sweepAt int // domains known when those that need not be known are forgotten
+	sweepAt int // number of known domains from which on sweepLocked runs
 }
 
 // crawlShare counts the pages that this daemon has handed out of a crawl.
@@ -37,7 +37,7 @@ type crawlShare struct {
 	pages     uint64 // a costly one counts as several
 	pageAt    int64  // ms; when the last one was handed out
 	outOfTurn uint64 // pages that went out of turn since the last one in turn
-	withWork  uint64 // domains that had work when that was asked for last
+	withWork  uint64 // domains with work, as Redis said last
 	domains   map[string]*domainShare
 }
 
@@ -55,7 +55,8 @@ const sweepDomains = 1 << 16
 // domainOfKey returns the registered domain of a queue with a key.
 func domainOfKey(key string) string { return cmp.Or(weburl.Domain(key), key) } // "." has none
 
-// ofLocked returns the counts of a crawl and of a domain of it. Without a budget it notes nothing.
+// ofLocked returns the counts of a crawl and of a domain of it. Without a budget it records
+// nothing, and returns empty counts.
 func (b *budgets) ofLocked(crawl, name string) (*crawlShare, *domainShare) {
 	if c := b.crawls[crawl]; c != nil && c.domains[name] != nil {
 		return c, c.domains[name]
@@ -86,8 +87,8 @@ func (b *budgets) addLocked(crawl, name string) (*crawlShare, *domainShare) {
 	return c, d
 }
 
-// sweepLocked forgets domains that have not had half of their budget, overrun none and are not at
-// the slots, and crawls of which nothing is left then.
+// sweepLocked forgets the domains that have used less than half of their budget, have overrun none,
+// and have no documents at the slots. Then it forgets crawls without domains.
 func (b *budgets) sweepLocked() {
 	b.domains = 0
 	for crawl, c := range b.crawls {
@@ -114,10 +115,11 @@ func (b *budgets) forget(crawl string) {
 	}
 }
 
-// left returns how many pages a domain has to wait for; 0: it does not wait.
+// left returns how many pages of its crawl go out before a domain's next round; 0: the domain does
+// not wait.
 func (c *crawlShare) left(d *domainShare) uint64 { return max(d.over.Next, c.pages) - c.pages }
 
-// known notes a domain of which a URL is put.
+// known records a domain of which a URL is put.
 func (b *budgets) known(of crawlDomain) {
 	b.mu.Lock()
 	b.ofLocked(of.crawl, of.domain)
@@ -131,7 +133,7 @@ func (b *budgets) set(pages uint32) {
 	if b.pages = pages; pages == 0 {
 		b.crawls, b.atSlots, b.domains, b.sweepAt = nil, nil, 0, 0
 	}
-	if pages == was || was == 0 { // restored rounds go on
+	if pages == was || was == 0 { // restored rounds continue
 		return
 	}
 	for _, c := range b.crawls {
@@ -168,9 +170,9 @@ func (b *budgets) charge(crawl, domain string, pages uint32, now int64) (had boo
 }
 
 // end ends the round of a domain that has had its budget, unless another call has ended it
-// meanwhile. It reports whether the domain is to be set aside, and whether Redis is to be told.
-// If Redis does not hear it, setAside tells it, or the time ends for which the domain is set
-// aside.
+// meanwhile. aside reports whether the domain is to be set aside, and tell whether that has changed,
+// so that the caller must tell Redis. If Redis does not get the message, setAside repeats it, or the
+// time passes for which the domain is set aside.
 func (b *budgets) end(crawl, domain string, withWork uint64, now int64) (aside, tell bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -191,8 +193,8 @@ func (b *budgets) end(crawl, domain string, withWork uint64, now int64) (aside, 
 	return aside, aside != was
 }
 
-// round returns how a domain stands, without Waited, when it overran, and whether it stands otherwise
-// than others.
+// round returns the state of a domain's round, without Waited, and when the domain overran its
+// budget. overran reports whether the state differs from that of a new domain.
 func (b *budgets) round(crawl, domain string) (as queuesched.Overrun, since int64, overran bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -205,7 +207,7 @@ func (b *budgets) round(crawl, domain string) (as queuesched.Overrun, since int6
 	return as, d.over.Since, as.Round > 0 || as.Left > 0
 }
 
-// rounds returns the domains that stand otherwise than others.
+// rounds returns the domains whose state differs from that of a new domain.
 func (b *budgets) rounds() (all []docindex.Round) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -244,8 +246,7 @@ func (b *budgets) restore(all []docindex.Round, now int64) {
 	}
 }
 
-// plan decides how many documents the slots are given of each queue that may be served, limit in
-// all.
+// plan decides how many documents of each queue the slots get, limit in all.
 func (s *Store) plan(list []entry, limit int, t *taking) (plan []entry) {
 	plan, room := s.budgets.may(list, limit, t)
 	s.turns.deal(plan, limit, func(e *entry) bool {
@@ -260,11 +261,11 @@ func (s *Store) plan(list []entry, limit int, t *taking) (plan []entry) {
 	return slices.DeleteFunc(plan, func(e entry) bool { return e.most == 0 })
 }
 
-// may returns the queues of which the slots may be given something, and how much of each domain:
-// none of a domain that waits, and of others no more than their budget. If nothing of a crawl is
-// in turn in this answer, its domains that wait go on out of turn, page by page, the one whose
-// round is nearest first. Of a domain of which this daemon's slots have enough, only other
-// daemons are given something.
+// may returns the queues of which the slots may get documents, and how many of each domain: none of
+// a domain that waits, and of others no more than their budget. If no domain of a crawl is in turn
+// in this answer, its domains that wait give pages out of turn, page by page, the one whose round
+// is nearest first. If this daemon's slots have enough of a domain, only other daemons get
+// documents of it.
 func (b *budgets) may(list []entry, limit int, t *taking) (plan []entry, room map[crawlDomain]int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -316,8 +317,8 @@ func boolean(is bool) int {
 	return 0
 }
 
-// portion returns of how many of the first queues a client may be given something at once: not of
-// one whose domain may have to wait then.
+// portion returns how many of the first queues may give a client URLs in one portion. It stops
+// before a queue whose domain may have to wait by then.
 func (b *budgets) portion(list []entry) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -337,9 +338,9 @@ func (b *budgets) portion(list []entry) int {
 	return len(list)
 }
 
-// notSetAside returns the queues of domains that wait, or of which the slots have enough, that
-// are in the ring of all, and one of each domain in a shard that stays aside and is so for less
-// than half of the time.
+// notSetAside returns the queues for which setAside has to call Redis. These are queues in the ring
+// of all whose domain waits, or of whose domain the slots have enough. Of each domain that stays
+// set aside in a shard for less than half of the time, it returns one queue.
 func (b *budgets) notSetAside(list []entry) (some []entry) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -395,12 +396,12 @@ type waitingDomain struct {
 	d      *domainShare
 	queues []entry
 	had    uint64 // pages that are planned
-	ahead  int    // pages that the slots may have more
+	ahead  int    // how many more pages the slots may have
 }
 
-// nearestLocked returns the queues of a crawl's domains that wait that go on out of turn, a page
-// of each. It ends where it is the turn of a domain of which it knows no other queue, or where
-// one waits no more.
+// nearestLocked returns the queues of a crawl's waiting domains that give pages out of turn, a page
+// each time. It stops when the next turn is that of a domain without a further queue, or of one
+// that no longer waits.
 func (b *budgets) nearestLocked(waiting []entry, limit int, t *taking) (plan []entry) {
 	var all []*waitingDomain
 	of := map[*domainShare]*waitingDomain{}
@@ -469,9 +470,9 @@ func (s *Store) endRound(ctx context.Context, crawl, domain string) error {
 	return err
 }
 
-// setAside sets queues aside whose domains wait here, and are set aside no more, or not for long:
-// another daemon has ended that, or they are from before there were budgets. It reports whether
-// it has moved some.
+// setAside sets aside the queues of domains that wait at this daemon and are not set aside, or only
+// for a short time more: another daemon has ended it, or the queues are older than budgets. moved
+// reports whether it has moved queues out of the ring of all.
 func (s *Store) setAside(ctx context.Context, list []entry) (moved bool, err error) {
 	var ops []op
 	for _, e := range s.budgets.notSetAside(list) {
@@ -511,8 +512,8 @@ func (s *Store) domainsWithWork(ctx context.Context, crawl string) (uint64, erro
 	return s.estimate(ctx, crawl, sum, seen)
 }
 
-// estimate returns how many domains there are, if the shards have sum of them together: it looks
-// how many shards have each of some.
+// estimate returns about how many domains there are. sum is the sum of the shards' numbers of
+// domains, and some a sample of domains: estimate asks in how many shards each of the sample is.
 func (s *Store) estimate(ctx context.Context, crawl string, sum uint64, some map[string]uint64) (uint64, error) {
 	args := []string{crawl}
 	for name := range some {

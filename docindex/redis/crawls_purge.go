@@ -15,8 +15,8 @@ const (
 )
 
 // PurgeCrawl is [docindex.Crawls.PurgeCrawl]. Other daemons end the documents in their slots.
-// PurgeCrawl waits for them, for at most othersWait, and counts what they ended. A later PurgeCrawl
-// counts what they ended after that.
+// PurgeCrawl waits for them, for at most othersWait, and counts the documents that they ended. A
+// later PurgeCrawl counts those that they ended after that.
 func (s *Store) PurgeCrawl(ctx context.Context, id docindex.CrawlID,
 	atSlots func(*docindex.Outcomes) (int, error)) (purged int, err error) {
 	name := nameOfCrawl(id)

@@ -126,8 +126,8 @@ type ending struct {
 	url string // that its document has to have; "": any
 }
 
-// endSome runs the script once. It returns those to be repeated, whose documents have another form
-// of the URL.
+// endSome runs the script once. It returns the outcomes to repeat: their documents have another
+// form of the URL.
 func (s *Store) endSome(ctx context.Context, todo []ending, script *script,
 	more func(*docindex.Outcome) []string) (again []ending, err error) {
 	var args [shards][]string
@@ -177,8 +177,8 @@ func (s *Store) sendDeferred(ctx context.Context, answers []answer) {
 	_ = s.updateHosts(ctx, args) // the heartbeat repeats it
 }
 
-// arguments, four a claim, that wait to be told to hosts of a shard; the rest ends with its lease,
-// or with this daemon's
+// maxDeferred is how many arguments of failed updates the store keeps for a shard, four a claim.
+// Other claims end with their leases, or with this daemon's.
 const maxDeferred = 20_000
 
 // updateHosts ends claims on hosts and sets their pauses. The heartbeat repeats updates that fail:

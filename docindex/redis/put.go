@@ -59,8 +59,9 @@ type putting struct {
 	scheduled bool
 }
 
-// putSome stores a batch. It stores a document last whose unique another daemon is storing at this
-// moment: only then does it know whether that daemon has stored the unique.
+// putSome stores a batch. If another daemon is storing the unique of a document at this moment,
+// putSome stores that document last: only then does it know whether the other daemon has stored the
+// unique.
 func (s *Store) putSome(ctx context.Context, b *putting) error {
 	began := time.Now()
 	for pause := firstUniqueLook; ; pause = min(2*pause, longestUniqueLook) {
@@ -88,7 +89,7 @@ func (s *Store) putSome(ctx context.Context, b *putting) error {
 	}
 }
 
-// at returns URL i as it is to be stored, and its host.
+// at returns URL i in the form in which the store keeps it, and its host.
 func (b *putting) at(i int) (docindex.Put, []byte) {
 	put, host := b.p.At(i)
 	if known, ok := b.uniques.known[i]; ok {
@@ -159,7 +160,8 @@ func (s *Store) putThese(ctx context.Context, b *putting, these []int) (again []
 	return again, errors.Join(err, s.reassignDocIDs(ctx, renamed), s.releaseDocIDs(ctx, spare))
 }
 
-// reported says which URLs clients reported, after Redis knows of it. After an error it may know, too.
+// reported tells the pace which URLs clients reported, once Redis has the reports. After an error
+// Redis may have them, too.
 func (b *putting) reported(s *Store, these []int) {
 	for _, i := range these {
 		if put, host := b.at(i); put.Update {
@@ -168,7 +170,8 @@ func (b *putting) reported(s *Store, these []int) {
 	}
 }
 
-// lastDomain is the domain of the URL before, which often is that of the next.
+// lastDomain is the domain of the previous URL of a batch, which often is the domain of the next
+// one.
 type lastDomain struct {
 	crawlDomain
 	key string

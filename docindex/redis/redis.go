@@ -30,28 +30,28 @@ const (
 	retryDial    = time.Second      // after a Redis could not be reached, it is dialled again no sooner
 	askTimeout   = 10 * time.Second // of calls without a context of their own
 
-	maxMoves = 5 // times that a call is told of another node, as while slots move; then it fails
+	maxMoves = 5 // times that a cluster may send a call to another node, as while slots move
 )
 
 // Config configures a Store.
 type Config struct {
-	Addrs    []string // "host:port"; several, or one that is in one: Redis Cluster
+	Addrs    []string // "host:port"; several, or the address of a cluster's node: Redis Cluster
 	Prefix   string   // before each key; no braces
 	Password string
 	TLS      *tls.Config    // nil: plain TCP
-	Lease    time.Duration  // the documents of a daemon are due again after so long without its heartbeat
-	Janitor  time.Duration  // how often that is looked at; Lease/3 at most
-	Log      zerolog.Logger // of keys that others have written; its zero value logs nothing
+	Lease    time.Duration  // the documents of a daemon are due again when it has sent no heartbeat for this long
+	Janitor  time.Duration  // the longest time between two heartbeats; Lease/3 at most
+	Log      zerolog.Logger // for keys of a wrong type; the zero value logs nothing
 }
 
-// Store is a docindex.Store in Redis, for one daemon among any number. Use New, and Close when
-// done. Safe for concurrent use.
+// Store is a docindex.Store in Redis, for one daemon among any number. New returns one, and the
+// caller must call Close at the end. A Store is safe for concurrent use.
 type Store struct {
 	cfg        Config
 	owner      string
 	bases      [shards]string
-	slots      chan struct{} // holds one while nobody hands out to the slots
-	place      atomic.Int64  // the last given in a ring
+	slots      chan struct{} // a lock of handOut; it holds an item while unlocked
+	place      atomic.Int64  // the last place in a ring that this daemon has given
 	gap        atomic.Int64  // of the slots, ms
 	rules      atomic.Pointer[func(host []byte) docindex.HostRule]
 	clock      func() int64 // in µs since 1970; nil: Redis' own
@@ -65,12 +65,12 @@ type Store struct {
 
 	dial, wait time.Duration // at most, for a connection and for an answer
 
-	number uint64         // of the last take; of who has slots
-	heard  [shards]uint64 // the last take whose answer came, likewise
+	number uint64         // of the last take; only whoever has slots uses it
+	heard  [shards]uint64 // by shard: the last take whose answer came; likewise
 
 	mu       sync.Mutex // guards all below; held while the client is made
 	client   rueidis.Client
-	failed   time.Time // when that went wrong
+	failed   time.Time // when connecting failed last
 	err      error
 	closed   bool
 	tag      string        // begins the DOC_IDs of this Redis
@@ -79,11 +79,12 @@ type Store struct {
 	backs    []func(*docindex.Outcomes)
 	last     docindex.StoreStats // the counts when Redis answered last
 	onDelete func(*docindex.Outcomes)
-	// crawls that have finished in that round and of which nobody was told yet, by name
+	// by crawl name: the round of a finished crawl that this daemon has listed and that is not
+	// acknowledged
 	listed          map[string]uint64
 	snapshots       map[string]*snapshot // by what the names of their crawls begin with
-	deferredUpdates [shards][]string     // what hosts of each are still to be told
-	purging         map[string]bool      // by name, crawls that this daemon was asked to stop
+	deferredUpdates [shards][]string     // by shard: arguments of failed updates, see updateHosts
+	purging         map[string]bool      // by name: crawls that this daemon has stopped and will purge, or is purging
 	warned          map[string]time.Time // when the log named a key of a wrong type last
 	backingOff      map[string]struct{}  // hosts of which a client of this daemon reported 429 or 503
 

@@ -10,11 +10,11 @@ import (
 //go:embed scripts/*.lua
 var files embed.FS
 
-// script is one operation. load returns it as Redis runs it and as Redis names it. It is put together at
-// the first call: most daemons use none.
+// script is one operation. load returns its text, and the SHA-1 sum by which Redis knows it. The
+// first call of load links the script, because most daemons use none.
 type script struct{ load func() (text, sha string) }
 
-// All operations. Each file says what it takes and answers.
+// All operations. The file of each describes its arguments and its answer.
 var (
 	putScript       = read("put")
 	peekScript      = read("peek")

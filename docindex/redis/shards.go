@@ -17,8 +17,8 @@ import (
 )
 
 // shards is the number of shards. The key of a queue decides the queue's shard. Most steps on a
-// queue need data of its shard only, so one script handles many queues. The number is fixed; so
-// many masters of a cluster at most can share the work.
+// queue need data of its shard only, so one script handles many queues. The number is fixed, and is
+// the largest number of masters of a cluster that can share the work.
 const shards = 16
 
 // shardOf returns the shard of the queues with a key, which is also the shard of the host with that

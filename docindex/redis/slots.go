@@ -48,8 +48,8 @@ type taking struct {
 	lease  string // ms; "": this daemon's
 	out    *docindex.Batch
 	passed [shards][]string // queues without a document that may be handed out
-	inTurn map[string]bool  // crawls of which something was in turn in this answer
-	more   map[string]bool  // crawls of which something may be in turn that was not listed
+	inTurn map[string]bool  // crawls with a queue in turn in this answer
+	more   map[string]bool  // crawls that may have a queue in turn that was not listed
 }
 
 func (t *taking) consumer() string {
@@ -120,8 +120,8 @@ func (s *Store) handOut(ctx context.Context, limit int, t *taking) error {
 	return ctx.Err()
 }
 
-// asideLooks is how often queues are listed again that stand behind some of domains that were set
-// aside.
+// asideLooks is how often lookForSlots lists queues again after it has set aside domains whose
+// queues stood before others.
 const asideLooks = 10
 
 // lookForSlots lists queues as peek does, after it has set aside the queues of domains of which
@@ -162,8 +162,8 @@ func (s *Store) peek(ctx context.Context, limit int, t *taking) ([]entry, error)
 	return queues, err
 }
 
-// perShard returns how many queues to ask each shard for if so many are wanted: its share and some
-// more, since shares differ.
+// perShard returns how many queues to ask each shard for if wanted are wanted in all: its share and
+// some more, since shares differ.
 func perShard(wanted int64) int64 { return wanted*5/4/shards + 4 }
 
 const anyShard = -1
@@ -197,7 +197,8 @@ func catching(answers []answer) bool {
 	})
 }
 
-// holding reports whether other queues wait only for documents that somebody has.
+// holding reports whether other queues wait only because a call serves them, or because they have
+// as many URLs in transit as they may.
 func holding(answers []answer) bool {
 	return slices.ContainsFunc(answers, func(a answer) bool {
 		parts := list(a.value)

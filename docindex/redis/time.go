@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// learnTime asks Redis for its time. Whatever ends at a moment ends by that clock, because those of the
-// daemons may differ.
+// learnTime asks Redis for its time. The store compares all ends, such as those of leases and
+// crawls, with that clock, because the clocks of daemons may differ.
 func (s *Store) learnTime(ctx context.Context) error {
 	if s.clock != nil {
 		return nil
@@ -30,7 +30,7 @@ func (s *Store) learnTime(ctx context.Context) error {
 	return nil
 }
 
-// byRedis returns a time of the daemon's clock by that of Redis.
+// byRedis converts a time of the daemon's clock to Redis' clock.
 func (s *Store) byRedis(at time.Time) time.Time { return at.Add(time.Duration(s.ahead.Load())) }
 
 // Now returns the time by Redis' clock. [Store.CrawlSettings] compares the two clocks.

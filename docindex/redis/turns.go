@@ -19,7 +19,7 @@ type turns struct {
 	sides   [2]crawlTurns
 }
 
-// Sides are who takes turns apart.
+// Sides count their turns separately.
 const (
 	slotSide = iota // slots, of other daemons too
 	callSide
@@ -29,7 +29,7 @@ const (
 type crawlTurns struct {
 	now   float64            // the count at which the last turn began; a crawl with a lower one counts from here
 	had   map[string]float64 // counts by crawl; those of at most now may be missing
-	sweep int                // charge deletes the counts of at most now when there are more than so many
+	sweep int                // with more counts than this, charge deletes those of at most now
 }
 
 const sweepCrawls = 1024
@@ -108,8 +108,8 @@ func (t *turns) charge(side int, pages []handed) {
 	}
 }
 
-// sort puts the queues that a client may be given into the order of their crawls' turns, those of
-// a crawl in theirs.
+// sort orders the queues that a client may be given by the turns of their crawls. Queues of one
+// crawl keep their order.
 func (t *turns) sort(list []entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -137,8 +137,8 @@ type share struct {
 	next      int
 }
 
-// deal deals documents of queues out to the slots, limit in all, crawl by crawl and queue by
-// queue. take counts one of a queue; false: the queue has had all.
+// deal deals documents of queues out to the slots, limit in all, crawl by crawl and queue by queue.
+// It calls take for each document of a queue; take returns false if the queue has had all.
 func (t *turns) deal(list []entry, limit int, take func(*entry) bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -169,7 +169,7 @@ func (t *turns) deal(list []entry, limit int, take func(*entry) bool) {
 	}
 }
 
-// deal deals out a document of the next queue; false: all queues have had all.
+// deal deals out a document of the next queue. It returns false if all queues have had all.
 func (s *share) deal(take func(*entry) bool) bool {
 	for len(s.queues) > 0 {
 		s.next %= len(s.queues)

@@ -8,21 +8,22 @@ import (
 	"urlserver/docindex"
 )
 
-// uniques has the state of the puts of a batch that have a unique. A document may be in another queue
-// than its Put would be, and in another shard than the entry by which it is found, as with DOC_IDs
-// that clients give.
+// uniques has the state of those puts of a batch that have a unique. A document may be in another
+// queue than its Put names. The entry that finds it may be in another shard than the document, as
+// with DOC_IDs that clients give.
 type uniques struct {
 	known map[int]knownBy    // where the document of a URL is known already
 	given map[int]givenDocID // entries that were written before their documents
-	again map[int]bool       // of these: those that were there before, which another daemon may release
+	again map[int]bool       // indexes of given whose entries existed before, so that another daemon may release them
 }
 
 // knownBy is the URL and the key that a document has.
 type knownBy struct{ url, key []byte }
 
-// A unique whose entry another daemon has written, and whose document is not there yet, is looked for
-// again after pauses. The other daemon stores the document next, unless it has died: then the entry is
-// taken over. A daemon that stood still for so long in between stores a second document.
+// If another daemon has written the entry of a unique, and its document is not stored yet, the put
+// looks again after pauses. The other daemon stores the document next, unless it has died: after
+// uniqueWait the put takes the entry over. A daemon that stood still for longer in between stores a
+// second document.
 const (
 	uniqueWait        = 2 * time.Second
 	firstUniqueLook   = 2 * time.Millisecond

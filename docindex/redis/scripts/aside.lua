@@ -1,5 +1,5 @@
--- aside sets a domain of a crawl aside for a time, or ends that: whether it begins, crawl, domain, and queues of it that stand with
--- all others.
+-- aside sets a domain of a crawl aside for a time, or ends that: whether it begins, crawl, domain, and queues of the
+-- domain that are in the ring of all.
 local begins, crawl, domain = arg() == '1', arg(), arg()
 local label = nameOf(crawl, domain)
 if begins then

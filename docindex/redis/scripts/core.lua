@@ -14,12 +14,13 @@ local NOWHERE, READY, WAITING, PARKED, ASIDE = 0, 1, 2, 3, 4
 local STATE, DUE, PRIORITY, SEQ, CREATED, URL, ID, META, DOOR, OWNER, TAKEN, CLAIMED = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
 local CRAWL, DOMAIN, CONDEMNED = 13, 14, 15 -- of documents of crawls only; false elsewhere if the next ones are set
 local KIND, STATUS, ENDED = 16, 17, 18 -- of documents that have ended: the last outcome (-1: not known), its status (-1: not known) and time, s
-local SOME = 500 -- of a sort that one script catches up with
-local STAY = 60000 -- ms that a queue is one call's between two portions
+local SOME = 500 -- items of one kind that one script catches up with
+local STAY = 60000 -- ms for which a call keeps a queue reserved between two portions
 
--- A key of a wrong type, which somebody else wrote, reads as empty, and what is written to it is left out: so it
--- costs only what it stands for. Each such key is noted in broken.list with the type that it should have, done
--- returns them, and after the key is deleted a heartbeat puts back what can be derived.
+-- If another program has written a key with a wrong type, scripts read the key as empty and leave out writes to it.
+-- So only the data of that key is lost. broken.list has each such key and the type that it should have, and done
+-- returns the list. After somebody has deleted the key, a heartbeat restores the data that can be derived from other
+-- keys.
 local broken = { found = {}, list = {}, queues = {}, hosts = {} }
 
 function broken.note(key, wanted)
@@ -29,10 +30,11 @@ function broken.note(key, wanted)
   redis.pcall('HSET', base .. ':broken', key, wanted)
 end
 
--- stop returns what a script answers that can do nothing without a key.
+-- stop returns the answer of a script that can do nothing without a key.
 function broken.stop(key) return redis.error_reply('BROKEN ' .. key) end
 
--- answer is what a command answers that failed: as if its key were not there. Other errors end the script.
+-- answer returns the answer of a command that failed because of its key's type: as if the key did not exist. Other
+-- errors end the script.
 function broken.answer(failure, command, key)
   local why = failure.err
   if not string.find(why, 'WRONGTYPE', 1, true) and not string.find(why, 'not an integer', 1, true) then error(failure) end
@@ -53,7 +55,7 @@ local function call(...)
   return answer
 end
 
--- is answers whether a key has a wrong type.
+-- is returns whether a key has a wrong type.
 function broken.is(key, wanted)
   local has = redis.call('TYPE', key).ok
   if has == 'none' or has == wanted then return false end
@@ -61,7 +63,7 @@ function broken.is(key, wanted)
   return true
 end
 
--- unpack reads a value; nil: it is none, or none of ours.
+-- unpack decodes a value; nil: there is none, or this store has not written it.
 function broken.unpack(key, text)
   if not text then return nil end
   local ok, value = pcall(cmsgpack.unpack, text)
@@ -88,8 +90,8 @@ if not micros then
 end
 local now, up = floor(micros / 1000), math.ceil(micros / 1000)
 
--- Places in rings are about the time, 1024 to a ms, so that they can be compared between shards. What happens by itself has the
--- place of its time, and a tie that is the place of what it comes from.
+-- Places in rings follow the time, with 1024 in a ms, so that they can be compared between shards. A change that
+-- becomes due by itself gets the place of its due time. Its tie is the place of the entry that it comes from.
 local place0, timed, tie = tonumber(ARGV[5]), nil, 0
 local function nextPlace()
   if timed then return timed end
@@ -201,7 +203,7 @@ local function full(q, door)
   return q.l > 0 and n >= q.l
 end
 
--- elsewhere tells whether documents of a host are out at another door.
+-- elsewhere returns whether documents of a host are out at another door.
 local function elsewhere(h, door)
   for other = SLOTS, LENT do
     if other ~= door and h.o[other] > 0 then return true end
@@ -209,8 +211,8 @@ local function elsewhere(h, door)
   return false
 end
 
--- allowed is when a host may be asked at a door as its order has it: b blocked until, d delay, t when something on it was given out,
--- or came back from slots, last.
+-- allowed returns when the operator's settings of a host allow a request through a door. h.b: blocked until; h.d:
+-- delay; h.t: when a URL of the host was last given out, or came back from slots.
 local function allowed(h, door)
   if not h.t then return 0 end
   if h.d and door ~= CALLS and h.o[SLOTS] + h.o[LENT] > 0 then return NEVER end
@@ -226,10 +228,11 @@ local function pauseHost(h, pause, gap)
   if h.s > now + slotGap then call('ZADD', base .. ':paused', h.s, h.name) end
 end
 
--- Clients have h.e URLs on a host that were forgotten: nothing on it goes out until their leases end, or they report them.
+-- h.e is how many forgotten URLs of a host clients have. No URL of the host goes out until the leases of these end,
+-- or clients report them.
 
--- whenHost is for slots and for those that borrow, which take from the same ring: that one of them is at a host is no time to wait
--- for. elsewhere tells.
+-- whenHost returns when a host may be requested through a door. Slots and leases of other daemons (LENT) take from
+-- the same ring, so whenHost does not let one wait for the other: elsewhere does that.
 local function whenHost(h, door)
   if broken.hosts[h.name] then return NEVER end
   if door == CALLS then
@@ -254,17 +257,18 @@ local function when(q, door)
   return t
 end
 
--- Where a queue stands: in a ring of those that may be served, among those that wait, parked, in the ring of its domain, or
--- nowhere.
+-- A queue stands in one of these places: in a ring of queues that may be served, among those that wait, parked, in
+-- the ring of its domain, or nowhere.
 
--- Domains of crawls that a daemon has set aside, since they are over their budget, have rings of their own: base:i has LENGTH:CRAWL
--- DOMAIN of them until a time, base:iDOOR those with a ring. A daemon for which the domain stays aside sets a new time when half of it has
--- passed, and each heartbeat moves queues back whose time is over. So a domain does not stay aside when its daemon has died.
--- A queue has its domain in q.s, or the length if its key ends with that.
+-- Domains of crawls that a daemon has set aside, since they are over their budget, have rings of their own. base:i
+-- has their names (LENGTH:CRAWL DOMAIN) by the time until which they are set aside, and base:iDOOR the names of those
+-- with a ring. A daemon for which the domain stays aside sets a new time when half of it has passed. Each heartbeat
+-- moves queues back whose time is over. So a domain does not stay aside when its daemon has died. q.s is a queue's
+-- domain, or the domain's length if the queue's key ends with it.
 -- LEASE: ms for which a domain is set aside; FEW: queues of a domain in one answer; MANY: domains in one answer.
 local aside = { LEASE = 600000, FEW = 8, MANY = 64, some = tonumber(general[5] or 0) > now, is = {} }
 
--- join notes the domain of a queue from before there were budgets.
+-- join sets the domain of a queue that is older than budgets.
 function aside.join(q, domain)
   if q.s then return end
   q.s = string.sub(q.k, -#domain) == domain and #domain or domain
@@ -278,7 +282,7 @@ end
 
 function aside.ring(label, door) return base .. ':i' .. door .. ':' .. label end
 
--- of answers whether the domain of a queue is set aside.
+-- of returns whether the domain of a queue is set aside.
 function aside.of(q)
   if not aside.some or not q.s then return false end
   local label = nameOf(q.c, aside.domain(q))
@@ -309,7 +313,7 @@ function rings.remove(q, door)
   if door == SLOTS and call('EXISTS', ring) == 0 then call('SREM', base .. ':r1', q.c) end
 end
 
--- how returns how a queue stands: 0: with all others; 1: aside; 2: aside for less than half of the time.
+-- aside.how returns how a queue stands. 0: with all others; 1: aside; 2: aside, for less than half of the time.
 function aside.how(q, door)
   if q.p[door] ~= ASIDE then return 0 end
   local label = nameOf(q.c, aside.domain(q))
@@ -417,7 +421,8 @@ function aside.crawl(label)
   return string.sub(label, #n + 2, #n + 1 + n)
 end
 
--- forCalls returns domains of a crawl with queues for calls, which it reads once; some of many, others each time.
+-- forCalls returns set-aside domains of a crawl that have queues for calls. It reads them once in a script. Of many
+-- it returns some, others each time.
 function aside.forCalls(crawl)
   if not aside.lists then
     aside.lists = {}
@@ -432,8 +437,8 @@ function aside.forCalls(crawl)
   return some
 end
 
--- first visits the first queues of domains that are set aside, until visit has returned true for some of each, of fewer
--- where there are many domains.
+-- first visits the first queues of set-aside domains, until visit has returned true for a few of each: the more
+-- domains, the fewer.
 function aside.first(door, labels, visit)
   local few = max(1, min(aside.FEW, floor(2 * aside.MANY / max(1, #labels))))
   for _, label in ipairs(labels) do
@@ -475,7 +480,7 @@ local function park(q, level)
   touch(q)
 end
 
--- begin has a queue be one call's. Where no delay will follow, others that want it wait.
+-- begin reserves a queue for one call. If the queue has no delay, other calls that want it wait.
 local function begin(q, token)
   q.y, q.u = token, now + STAY
   if pace(q) == 0 then call('ZADD', base .. ':y:' .. q.c, q.u, q.id) end

@@ -1,9 +1,9 @@
--- Crawls: documents belong to them by what their metadata says. What a crawl has in this shard is counted as its documents come and
--- go. Scripts add up what they change, and done writes it, so the counts hold whenever the documents do.
+-- Crawls. A document's metadata names its crawl. The shard counts the documents that it has of each crawl. A script
+-- adds up its changes of the counts, and done writes them, so the counts always agree with the documents.
 
-local LINED, ATSLOTS, ATCALLS, FINISHED = 'l', 's', 'c', 'e' -- places, which are fields of a crawl's counts, as these are:
+local LINED, ATSLOTS, ATCALLS, FINISHED = 'l', 's', 'c', 'e' -- places of documents; these and the next are fields of a crawl's counts:
 local PURGED, UNTOLD, DROPPED, SENT, LATE = 'p', 'u', 'x', 'n', 'z'
-local ANSWER = 'a' -- of UNTOLD, what was answered last to who asked
+local ANSWER = 'a' -- the part of UNTOLD that the script purged answered last
 local STOPPED, EXPIRED = 5, 6 -- kinds of outcomes
 
 local crawls, crawlNumbers = {}, {}
@@ -29,7 +29,7 @@ local function crawlName(c)
   return c.name
 end
 
--- fullName is the name of a crawl: who is its spider and application, as this store puts them, crawl its crawl ID.
+-- fullName returns the name of a crawl: who names its spider and application, crawl is its crawl ID.
 local function fullName(who, crawl) return who .. (crawl == '' and 'DEFAULT' or crawl) end
 
 local function numberOf(name)
@@ -56,28 +56,29 @@ anyRefused = call('HLEN', base .. ':x') > 0
 if broken.found[base .. ':x'] then return broken.stop(base .. ':x') end
 local function refusing() return anyRefused end
 
--- whyOf tells the kind of outcome that a crawl was refused with; nil: it is not.
+-- whyOf returns the kind of outcome that a crawl was refused with; nil: it is not refused.
 local function whyOf(name)
   if not refusing() then return nil end
   if whys[name] == nil then whys[name] = tonumber(call('HGET', base .. ':x', name) or nil) or false end
   return whys[name] or nil
 end
 
--- refused is whyOf a document's crawl.
+-- refused returns the kind of outcome that a document's crawl was refused with; nil: it is not, or there is no crawl.
 local function refused(doc)
   if not doc[CRAWL] or not refusing() then return nil end
   return whyOf(crawlName(crawlOf(doc[CRAWL])))
 end
 
--- A domain that the queue's host ends with is kept as its length.
+-- doc[DOMAIN] is the length of the domain if the queue's host ends with it.
 local function domainOf(q, doc)
   local domain = doc[DOMAIN]
   if type(domain) == 'number' then return string.sub(q.h, -domain) end
   return domain
 end
 
--- join makes a document one of a crawl, until which time that is wanted (0: it does not say; -1: for ever); who '': of none. An empty domain is the
--- one it has, or else its queue's host. The document has to be kept after that.
+-- join makes a document a member of a crawl; who '': of none. expires is when the crawl expires (s; 0: not given; -1:
+-- never). If domain is empty, the document keeps its domain, or gets its queue's host. The caller must call keep
+-- after that.
 local function join(q, doc, who, domain, expires)
   if who == '' then
     doc[CRAWL], doc[DOMAIN], doc[CONDEMNED] = nil, nil, nil
@@ -90,7 +91,7 @@ local function join(q, doc, who, domain, expires)
   doc[CRAWL], doc[DOMAIN] = c.no, domain
 end
 
--- sayEnd notes when the crawl of a known document expires, which was put again; 0: that does not say.
+-- sayEnd sets when the crawl of a known document expires, which was put again; expires 0: the put does not say.
 local function sayEnd(q, doc, who, expires)
   if expires == 0 or not doc[CRAWL] then return end
   local c = crawlOf(doc[CRAWL])
@@ -103,7 +104,7 @@ local function placeOf(doc)
   return doc[DOOR] == CALLS and ATCALLS or ATSLOTS
 end
 
--- partOf is as what a document counts; nil: it belongs to no crawl.
+-- partOf returns the counts that a document belongs to; nil: it belongs to no crawl.
 local function partOf(q, doc)
   if not doc[CRAWL] then return nil end
   return {
@@ -136,12 +137,13 @@ local function recount(q, doc, part)
   counted[doc] = part
 end
 
--- ended notes how a document ends: kind of outcome (-1: not known), status (nil: not known), when in s (nil: now). The caller keeps it after that.
+-- ended sets a document's last outcome: kind (-1: not known), status (nil: not known), time in s (nil: now). The
+-- caller must call keep after that.
 local function ended(doc, kind, status, at)
   doc[KIND], doc[STATUS], doc[ENDED] = kind, status or -1, at or floor(now / 1000)
 end
 
--- countCancelled counts a document that ends because its crawl is refused. The caller keeps it after that.
+-- countCancelled counts a document that ends because its crawl is refused. The caller must call keep after that.
 local function countCancelled(doc, why)
   doc[CONDEMNED] = 1
   ended(doc, why)
@@ -155,11 +157,12 @@ local function keepSums(key, sums)
   end
 end
 
--- What has changed of what is pending is listed, up to a version that grows, while somebody has asked for that within an hour.
--- listChange lists those of a crawl's levels that have changed, and the crawl itself, also without these if it says always.
+-- The shard lists the changes of pending counts, with a version that grows, while a daemon has asked for them within
+-- an hour. listChange lists the changed levels of a crawl, and the crawl itself. Without levels it lists the crawl
+-- only if always is true.
 local listChange, keepChanges
 do
-  local MANY = 5000 -- that are listed
+  local MANY = 5000 -- changes that are listed at most
   local watched, version, listed = (tonumber(general[3]) or 0) > now, tonumber(general[4] or 0), false
 
   function listChange(c, levels, always)
@@ -192,7 +195,7 @@ local function forgetCrawl(c)
   for _, index in ipairs({ ':kn', ':ke', ':kf' }) do call('ZREM', base .. index, name) end
 end
 
--- holds answers whether there are documents of a crawl here.
+-- holds returns whether this shard has documents of a crawl.
 local function holds(no)
   for _, n in ipairs(call('HMGET', crawlKey(no), LINED, ATSLOTS, ATCALLS, FINISHED)) do
     if tonumber(n or 0) > 0 then return true end
@@ -200,8 +203,8 @@ local function holds(no)
   return false
 end
 
--- keepCrawl writes what has changed. A crawl of which nothing is left is forgotten, unless it is refused. If it is said here when it expires,
--- other shards have to hear of that first.
+-- keepCrawl writes the changes of a crawl's counts. It forgets a crawl of which nothing is left, unless the crawl is
+-- refused, or this shard has an expiry of it that other shards need first.
 local function keepCrawl(c)
   local key, name = crawlKey(c.no), crawlName(c)
   if name == '' then return end
@@ -239,8 +242,8 @@ local function keepCrawls()
   for why, by in pairs(cancelledBy) do call('HINCRBY', base .. ':n', 'k' .. why, by) end
 end
 
--- Ends of crawls that are somebody's to tell of: 'x' and the name of one that is refused or has expired, 'f' and that of one that has
--- finished. Round is '0' for the former.
+-- Ends of crawls that one daemon has to report: 'x' and the name of a crawl that is refused or has expired, 'f' and
+-- the name of one that has finished. The round is '0' for the former.
 
 local crawlEnds = {}
 function crawlEnds.key(what, name) return base .. ':f:' .. what .. name end
@@ -255,14 +258,14 @@ function crawlEnds.others(what, name)
   return who and who ~= owner and crawlEnds.isAlive(who)
 end
 
--- see answers whether the end is the owner's to tell of: nobody has it, or who had it is no more.
+-- see returns whether the owner reports the end: no daemon does, or the one that did is dead.
 function crawlEnds.see(what, name, round)
   local has, who = crawlEnds.whose(what, name)
   if has == round then
     if who == owner then return true end
     if who == '' or crawlEnds.isAlive(who) then return false end
   end
-  call('ZADD', base .. ':a', now + ownerLease, owner) -- when it is no more, that is noticed
+  call('ZADD', base .. ':a', now + ownerLease, owner) -- so that others notice when the owner dies
   call('SET', crawlEnds.key(what, name), round .. ' ' .. owner)
   call('SADD', base .. ':v:' .. owner, what .. name)
   return true
@@ -276,7 +279,7 @@ function crawlEnds.seen(what, name, round)
   call('SREM', base .. ':v:' .. who, what .. name)
 end
 
--- unsee leaves the ends that a daemon has not reported to others, and returns whether there are more.
+-- unsee leaves to other daemons the ends that a daemon has not reported, and returns whether there are more.
 function crawlEnds.unsee(who)
   local all = call('SPOP', base .. ':v:' .. who, SOME)
   for _, end_ in ipairs(all) do

@@ -8,10 +8,10 @@ local function member(doc, hash)
 end
 local function hashOf(m) return string.sub(m, 13) end
 
--- lost notes that a document is not where its queue says, or cannot be read: somebody wrote there.
+-- lost records that a document is not at its place, or cannot be read: another program wrote there.
 function broken.lost(q) broken.note(bodies(q), 'hash') end
 
--- of answers whether a queue's documents cannot be read or kept.
+-- of returns whether a queue's documents cannot be read or written.
 function broken.of(q)
   local is = broken.queues[q.id]
   if is == nil then
@@ -99,7 +99,8 @@ function packed.metadata(text)
   return metadata
 end
 
--- renewed returns what an update makes of what a document had: unique and depth stay, the payload too unless the update has one.
+-- renewed returns what is packed of an updated document: its own unique and depth, and its own payload unless the
+-- update has one.
 function packed.renewed(had, new)
   if packed.plain(had) and packed.plain(new) then return new end
   local depth, unique, payload = packed.parts(had)
@@ -107,21 +108,22 @@ function packed.renewed(had, new)
   return packed.make(depth, unique, other ~= '' and other or payload, metadata)
 end
 
--- lasting returns what a document keeps that is completed: not the payload, and with bare not the metadata.
+-- lasting returns the part of what is packed that a completed document keeps: not the payload, and with bare not the
+-- metadata.
 function packed.lasting(text, bare)
   if packed.plain(text) then return bare and '' or text end
   local depth, unique, _, metadata = packed.parts(text)
   return packed.make(depth, unique, '', bare and '' or metadata)
 end
 
--- Documents are named by their owners, too: who, as in crawls' names, or '' for none. A queue's field m is 0
--- where none of its documents has one; queues from before owners counted lack it. Of the others, owners.kin
--- lists the documents with owners by their URLs.
+-- A document's name contains its owner: who, as in crawls' names, or '' for none. A queue's field m is 0 if none of
+-- its documents has an owner. Queues from before documents had owners lack the field. In queues where m is not 0,
+-- owners.kin lists the documents with owners by their URLs.
 local owners = {}
 function owners.kin(q) return base .. ':u:' .. q.id end
 function owners.kinOf(url) return string.sub(redis.sha1hex(url), 1, 16) end
 
--- namesOwner answers whether metadata may name an owner.
+-- owners.named returns whether metadata may name an owner.
 function owners.named(meta) return string.find(meta, '"spiderid"', 1, true) or string.find(meta, '"appid"', 1, true) end
 
 -- ownerOf tells a document's owner.
@@ -144,8 +146,8 @@ function owners.key(q, doc)
   return '\1' .. redis.sha1hex(nameOf(q.c, owners.of(q, doc) .. '\1' .. unique))
 end
 
--- likeliest finds the document of a URL that news without an owner is of, as docindex.UpdateRank says, and its
--- hash. It may stand at one of two hashes where it has no owner, or is from before owners counted.
+-- likeliest finds the document of a URL that an update without an owner means, by docindex.UpdateRank, and returns it
+-- with its hash. A document without an owner, or from before documents had owners, has one of the two given hashes.
 function owners.likeliest(q, url, hash, other)
   local first = document(q, hash)
   if q.m == 0 then return first, hash end
@@ -165,9 +167,9 @@ function owners.likeliest(q, url, hash, other)
   return best or first, at
 end
 
--- lookUp finds what is known of a URL of an owner, and the hash that it has, or is to have. hash is the one
--- by its owner; other is the one of the URL alone, which all documents had before owners counted, or, without
--- an owner, the one where that is somebody else's.
+-- lookUp returns the document of a URL and an owner, and the hash that the document has or will get. hash depends on
+-- the owner. other is the hash of the URL alone, which all documents had before they had owners. Without an owner,
+-- other is the hash for the case that a document of an owner has hash.
 function owners.lookUp(q, own, url, hash, other, news)
   if own == '' and news then return owners.likeliest(q, url, hash, other) end
   local doc = document(q, hash)
@@ -205,18 +207,18 @@ local function nextSeq()
   return seq
 end
 
--- forgotten.tell notifies the daemon whose slots have a document that is being deleted. It is no script's first write: that
--- one Redis refuses when its memory is full, and it has to be possible to forget then.
+-- forgotten.tell notifies the daemon whose slots have a document that is being deleted. It must not be a script's
+-- first write: Redis refuses that one when its memory is full, and deleting must be possible then.
 local forgotten = {}
 function forgotten.tell(q, hash, doc, who)
   local key = base .. ':z:' .. who
   call('SADD', key, q.id .. ':' .. hash .. doc[ID] .. '\0' .. doc[URL])
-  call('PEXPIRE', key, 2 * ownerLease) -- should it be no more
+  call('PEXPIRE', key, 2 * ownerLease) -- in case that the daemon is dead
   if who ~= owner then notify() end
 end
 
 -- later counts the documents of a queue that are due later: q.lc of them, in the second q.lm; the first is due in the second
--- q.ln. base:d has the queues with such documents by q.ln. Queues of before lack the fields.
+-- q.ln. base:d has the queues with such documents by q.ln. Queues of older versions lack the fields.
 local later = {}
 
 -- sync brings the count of a queue up to now. It comes before its order changes.
@@ -274,7 +276,8 @@ local function schedule(q, hash, doc)
   end
 end
 
--- holdable answers whether documents can be noted as out: those that nobody could find again stay.
+-- holdable returns whether the set that lists documents as out is usable. If not, no document goes out: nobody could
+-- find it again.
 function broken.holdable(till)
   if broken.held == nil then
     if till then broken.held = not broken.is(base .. ':l', 'zset') else broken.held = not broken.is(base .. ':o:' .. owner, 'set') end
@@ -346,8 +349,9 @@ do -- a script may have 200 locals
   end
 end
 
--- forgotten.lease notes until when a client has a document that is being forgotten (forgotten.till; false: no client has
--- it), and whether its host was claimed. Its host is kept that long: what the client holds is the URL on the host, then.
+-- forgotten.lease sets forgotten.till to the end of a client's lease of a document that is being forgotten (false: no
+-- client has it), and forgotten.claimed to whether the document's host was claimed. The host is kept until then,
+-- because the client still has the URL.
 function forgotten.lease(q, hash, doc)
   local till = doc[STATE] == TRANSIT and doc[DOOR] == CALLS and tonumber(call('ZSCORE', base .. ':l', q.id .. ':' .. hash) or 0)
   forgotten.till, forgotten.claimed = till and till > now and till or false, doc[CLAIMED]
@@ -355,8 +359,8 @@ end
 
 function forgotten.ref(h, sum) return claimOf(CALLS, h.name, 'gone' .. sum) end
 
--- forgotten.keepHost keeps the host of the document, after forgotten.lease. leaveHost has one that was claimed kept. This is
--- no script's first write, either.
+-- forgotten.keepHost keeps the host of the document, after forgotten.lease. For a claimed host leaveHost does that.
+-- keepHost must not be a script's first write, either.
 function forgotten.keepHost(q, doc)
   if not forgotten.till or forgotten.claimed then return end
   local h = host(q.h)
@@ -368,7 +372,7 @@ function forgotten.keepHost(q, doc)
   refreshHost(h)
 end
 
--- forgotten.keepClaim makes the claim of a host that of a forgotten URL, which has a SHA-1 sum.
+-- forgotten.keepClaim turns a claim of a host into one for a forgotten URL with a SHA-1 sum.
 function forgotten.keepClaim(h, sum, till, claim)
   local ref = forgotten.ref(h, sum)
   if not unhold('', claim) then return end
@@ -382,7 +386,7 @@ function forgotten.keepClaim(h, sum, till, claim)
   refreshHost(h)
 end
 
--- release ends that: the client's lease has ended, or the client has reported the URL.
+-- release ends that claim: the client's lease has ended, or the client has reported the URL.
 function forgotten.release(h)
   h.e = max(0, (h.e or 0) - 1)
   if h.e == 0 then h.e = nil end
@@ -396,8 +400,8 @@ function forgotten.reported(name, url)
   if (h.e or 0) > 0 and call('ZREM', base .. ':l', forgotten.ref(h, redis.sha1hex(url))) == 1 then forgotten.release(h) end
 end
 
--- leaveHost counts a document in transit out of its host, which may be of another shard. That keeps its claim if a client
--- has the document and it is being forgotten.
+-- leaveHost counts a document in transit out of its host, which may be in another shard. If the document is being
+-- forgotten while a client has it, the host's shard keeps the claim.
 local function leaveHost(q, hash, url, door, who, claimed)
   if claimed and forgotten.till then
     deferred[#deferred + 1] = { 'gone' .. redis.sha1hex(url), url, forgotten.till, q.id .. ':' .. hash }
@@ -463,7 +467,8 @@ local function plan(doc, due, priority)
   doc[DUE], doc[PRIORITY], doc[SEQ] = due, priority, nextSeq()
 end
 
--- renew brings a known document up to date, which is of a crawl then; due false: it is completed.
+-- renew applies an update to a known document, and makes it a member of the update's crawl. If due is false, it
+-- completes the document.
 local function renew(q, hash, doc, due, priority, meta, who, domain, expires, had)
   had = had or doc[META] -- completing it loses the payload
   if doc[STATE] == TRANSIT or doc[STATE] == SCHEDULED and not due then ended(doc, -1) end
@@ -483,7 +488,7 @@ end
 
 local ends = SOME -- documents of refused crawls that a script still ends in passing
 
--- wanted answers whether a scheduled document may go out. One of a refused crawl ends here.
+-- wanted returns whether a scheduled document may go out. It ends a document of a refused crawl.
 local function wanted(q, hash)
   local doc = document(q, hash)
   if not doc then
@@ -500,7 +505,8 @@ local function wanted(q, hash)
   return false
 end
 
--- dueOf returns the hashes of the first documents of a queue that are due. Where some of them ended, the queue is to be looked at again.
+-- dueOf returns the hashes of the first documents of a queue that are due. On the way it ends documents of refused
+-- crawls. If it has ended some, it renews the queue's due time, and the caller has to refresh the queue.
 local function dueOf(q, most)
   local list, ended
   repeat
@@ -517,7 +523,8 @@ local function dueOf(q, most)
   return list
 end
 
--- What is held is "QUEUE:HASH" of a document; for one on a host of this shard whose queue is in another it is "xDOORHOST\0QUEUE:HASH".
+-- An entry that a hold adds is "QUEUE:HASH" of a document. For a document on a host of this shard whose queue is in
+-- another shard it is "xDOORHOST\0QUEUE:HASH".
 
 local function finishRef(ref)
   local door, name, what = string.match(ref, '^x([123])([^%z]*)%z(.*)$')
@@ -539,7 +546,8 @@ local function finishRef(ref)
   tie = 0
 end
 
--- catchUp makes true what has become due, and answers whether it left some of it. Who calls is alive.
+-- catchUp applies the changes that have become due, and returns whether some are left. It also records that its
+-- caller is alive.
 local catchUp
 do
   local function sweepOwners()
@@ -622,8 +630,9 @@ local function keepCounts(crawl, d)
   end
 end
 
--- done writes what has changed; each script ends with it. It answers what the script does, what is to be told to hosts of other
--- shards, whether a queue may be served by calls that might not before, broken keys, and whether the slots may ask for more.
+-- done writes all changes; each script ends with it. It returns the script's answer, updates for hosts of other
+-- shards, whether calls may be served a queue that they might not before, broken keys, and whether the slots may ask
+-- for more.
 local function done(answer)
   for id, q in pairs(dirtyQueues) do
     local active = not q.gone and q.n[SCHEDULED] + q.n[TRANSIT] > 0

@@ -1,7 +1,7 @@
--- mend puts back what can be derived when a key of a wrong type has gone. "list": source ("names", or "c:" and a
--- crawl), cursor: the cursor to go on with, and queue and host of each. "crawls": all crawls. "queue": queue,
--- whether its documents are looked at, cursor: the cursor to go on with. "host": name, its queues. "ends": cursor:
--- the cursor to go on with. "done": the key, which is not noted any more.
+-- mend restores what can be derived after a key of a wrong type was deleted. "list": source ("names", or "c:" and a
+-- crawl), cursor: returns the next cursor, and queue and host of each. "crawls": returns all crawls. "queue": queue,
+-- whether to restore its documents, cursor: returns the next cursor. "host": name, its queues. "ends": cursor:
+-- returns the next cursor. "done": the key, which is removed from the list of broken keys.
 local mend = {}
 
 function mend.list()
@@ -16,7 +16,7 @@ end
 
 function mend.crawls() return { '0', call('SMEMBERS', base .. ':crawls') } end
 
--- held has a document in transit stand where its lease, or its daemon's end, finds it.
+-- hold puts a document in transit back where the end of its lease, or of its daemon, finds it.
 function mend.hold(doc, ref)
   local who = doc[OWNER]
   if who == '' then
@@ -47,7 +47,7 @@ function mend.documents(q, cursor)
     local doc = unpacked(q, page[2][i + 1])
     if doc then mend.document(q, page[2][i], doc) end
   end
-  if page[1] == '0' and call('EXISTS', bodies(q)) == 0 then -- they were lost
+  if page[1] == '0' and call('EXISTS', bodies(q)) == 0 then -- the documents were lost
     for state = 1, 3 do count(q, state, -q.n[state]) end
     q.o = { 0, 0, 0 }
   end
@@ -75,7 +75,7 @@ function mend.queue()
   return { next }
 end
 
--- host is as if it had been asked just now: nobody knows when it was.
+-- host sets a host's last request to now, because nobody knows when it was.
 function mend.host()
   local h = host(arg())
   if broken.hosts[h.name] then return { '0' } end

@@ -2,17 +2,17 @@
 -- "take", a name, how long places last (ms), most of the crawl and of a domain (0: any number), and the domain of each
 -- document ('': not limited): takes a place for each. It returns '' and for each 0, or 1 if the crawl is full, 2 if the
 -- domain is, 3 if places that are not settled yet may become free; or 'e' and the epoch if "count" has to come first.
--- "settle", the name, and the domains of the documents: those that were not stored, after how many they are, and the
--- others: says what became of the places.
--- "count", the epoch, documents, whether domains are counted ('1'), and pairs of domain and documents: says what there
--- is, unless it is counted or the epoch is another.
--- "forget": it is to be counted anew.
+-- "settle", the name, how many documents were not stored, and the domains of all documents, those that were not
+-- stored first: settles the places.
+-- "count", the epoch, documents, whether domains are counted ('1'), and pairs of domain and documents: sets the
+-- counts, unless they are set or the epoch is another.
+-- "forget": deletes the counts, so that "count" has to set them anew.
 local what, crawl = arg(), arg()
 local key, places, out = base .. ':pages:' .. crawl, base .. ':places:' .. crawl, {}
 
 local function epoch() return call('HGET', key, 'epoch') or '' end
 
--- forget leaves an epoch only, as long as somebody may still bring an older count.
+-- forget deletes the counts. It keeps a new epoch for an hour, because a daemon may still bring an older count.
 local function forget()
   local later = string.format('%.0f', (tonumber(epoch()) or micros) + 1)
   call('DEL', key)
@@ -65,7 +65,7 @@ local function counted() return call('HGET', key, 'pages') end
 
 local function take()
   local name, till, most, mostOfDomain = arg(), now + num(), num(), num()
-  if call('ZREMRANGEBYSCORE', places, '-inf', now) > 0 then forget() end -- what of these is stored, nobody knows
+  if call('ZREMRANGEBYSCORE', places, '-inf', now) > 0 then forget() end -- nobody knows which of their documents are stored
   local domains = call('HGET', key, 'domains') -- none: a program from before places were settled has counted
   if counted() and (not domains or mostOfDomain > 0 and domains ~= '1') then forget() end
   local known = counted()
@@ -88,7 +88,7 @@ end
 
 local function settle()
   local name, free = arg(), num()
-  if call('ZREM', places, name) == 0 then return forget() end -- they have ended
+  if call('ZREM', places, name) == 0 then return forget() end -- the places have ended
   if not counted() then return end
   while at < #ARGV do
     bump(arg(), free > 0 and -1 or 0, -1)

@@ -95,7 +95,8 @@ aside.first(SLOTS, labels, function(q, score)
   return true
 end)
 
--- others returns crawls with domains set aside of which queues of others come after those that are listed, as far as it looks.
+-- others returns crawls with set-aside domains that have queues of other domains behind the listed ones. It looks at
+-- SOME queues of each.
 local function others()
   local seen, found = {}, {}
   for _, label in ipairs(labels) do

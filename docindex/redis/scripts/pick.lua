@@ -1,6 +1,6 @@
 -- pick hands out documents of a queue with several hosts: number of this take, lease in ms ('': the owner's), place,
--- consumer, queue, token of the call that serves it, and the documents' hashes. It returns what take does of
--- those that were there.
+-- consumer, queue, token of the call that serves it, and the documents' hashes. It returns of the documents that were
+-- there the same values as take.
 local number, lease = num(), num()
 local till = lease and now + lease
 place0 = num()

@@ -77,7 +77,7 @@ local function unusable(q, key, name, who)
   return host(host_) and broken.hosts[host_]
 end
 
--- forward answers whether a put that is to go out sooner updates a document, and with what priority and packed.
+-- forward returns whether a put that brings a document forward updates it, and with what priority and packed.
 local function forward(doc, due, priority, meta)
   if doc[STATE] == COMPLETED then return due ~= nil, priority, meta end
   if doc[STATE] == TRANSIT or not due then return false end

@@ -1,4 +1,4 @@
--- refresh looks again at queues that wait: door, cursor. It answers the cursor to go on with.
+-- refresh computes again when queues that wait may be served: door, cursor. It returns the next cursor.
 local door, cursor = arg(), arg()
 local page = call('ZSCAN', base .. ':w' .. door, cursor, 'COUNT', SOME)
 for i = 1, #page[2], 2 do

@@ -21,7 +21,7 @@ local function giveFrom(q, most)
   return out
 end
 
--- paced answers whether the rule's gap has passed. If not, the queue is put off.
+-- paced returns whether the rule's gap has passed. If not, it puts the queue off.
 local function paced(q, gap)
   local till = after(host(q.h).c, gap)
   if till <= now then return true end
@@ -32,7 +32,7 @@ local function paced(q, gap)
   return false
 end
 
--- putOff makes the host wait a gap for each URL that was given; it was last asked before.
+-- putOff makes the host wait a gap for each URL that was given. last is when the host was requested before that.
 local function putOff(q, n, gap, last)
   local h = host(q.h)
   gap = max(gap, h.g, h.k or 0)

@@ -1,6 +1,6 @@
--- settings returns settings: "general", or "hosts", "preset" or "queues" with a cursor. For "general" it returns delay
--- and passive; else the next cursor, and of each crawl and key ('' and the host for "hosts"), delay, end of the
--- block, and limit. '' stands for what is not set.
+-- settings returns settings: "general", or "hosts", "preset" or "queues" with a cursor. For "general" it returns
+-- delay and passive; else the next cursor, and of each crawl and key ('' and the host for "hosts"), delay, end of the
+-- block, and limit. '' means that a value is not set.
 local what, cursor = arg(), arg()
 local out = {}
 

@@ -26,7 +26,8 @@ local function defineBranches() -- a Lua function may have 200 locals
     return no
   end
 
-  -- of returns the table of a queue. Branches that it should have and has not have no shape, and may have something.
+  -- of returns the table of a queue. If it lacks branches that q.i counts, of adds them without a shape, marked as
+  -- having documents.
   local function of(q)
     local t = tables[q.id]
     if t then return t end
@@ -47,7 +48,7 @@ local function defineBranches() -- a Lua function may have 200 locals
     if q.i and doc[DUE] > 0 and doc[DUE] < 1 then return doc[DUE] * SCALE end
   end
 
-  -- mark says that a branch may have something: a document was scheduled.
+  -- mark records that a document was scheduled in a branch.
   function branches.mark(q, doc)
     local no = number(q, doc)
     if not no then return end
@@ -64,7 +65,7 @@ local function defineBranches() -- a Lua function may have 200 locals
     q.i, tables[q.id], changed[q.id] = nil, nil, nil
   end
 
-  -- learn takes that a page of a shape has brought a new document of a branch.
+  -- learn records that a page of a shape has brought a new document of a branch.
   local function learn(t, page, shape, brought)
     local no = t.numbers[shape] or t.numbers[REST]
     if not no then return end
@@ -78,7 +79,8 @@ local function defineBranches() -- a Lua function may have 200 locals
     end
   end
 
-  -- enter has a new document, which is planned, wait in a branch if it is a link: what shapes.Links tells of it.
+  -- enter puts a new document that is to be scheduled into a branch, if it is a link. link is what shapes.Links says
+  -- of it; '': it is none.
   function branches.enter(q, doc, link)
     if link == '' then return end
     if q.n[SCHEDULED] + q.n[TRANSIT] == 0 then branches.drop(q) end
@@ -114,13 +116,13 @@ local function defineBranches() -- a Lua function may have 200 locals
     change(q)
   end
 
-  -- back has the slots ask again when they have half as many documents of a queue with branches as they may.
+  -- back makes the slots ask again when they have half as many documents as they may have of a queue with branches.
   function branches.back(q, door)
     if not q.i or door == CALLS or q.n[SCHEDULED] == 0 then return end
     branches.room = branches.room or q.o[SLOTS] + q.o[LENT] == floor(branches.most / 2)
   end
 
-  -- pages counts how many pages of a budget the documents count as that a queue gives.
+  -- pages counts how many pages of a budget each document counts as that a queue gives.
   function branches.pages(q)
     local digits, dear, all = {}, false, 0
     local pages = {}
@@ -146,7 +148,7 @@ local function defineBranches() -- a Lua function may have 200 locals
     return call('ZRANGEBYSCORE', order(q), from, to, 'LIMIT', skip, most)
   end
 
-  -- head returns the next document of a branch, which ahead has some of; nil: there is none.
+  -- head returns the next document of a branch; nil: there is none. ahead caches the first documents of branches.
   local function head(q, no, ahead)
     local a = ahead[no] or { at = 1, from = 0 }
     ahead[no] = a
@@ -178,8 +180,9 @@ local function defineBranches() -- a Lua function may have 200 locals
     end
   end
 
-  -- take adds documents in branches to a list, with those outside of them that are as urgent: the older one goes first.
-  -- It returns how many of the latter it has passed. The turns are as before, until took.
+  -- take appends documents of branches to a list by their turns, and documents in no branch that are as urgent: the
+  -- older one first. It returns the index of the next of the latter. It leaves the turns as they are; took changes
+  -- them.
   local function take(q, t, list, most, zero, z)
     local ahead, undo, now0 = {}, {}, t.now
     while #list < most do

@@ -2,6 +2,6 @@
 local name = arg()
 if not crawlEnds.others('x', name) then
   call('ZREM', base .. ':ke', name)
-  if whyOf(name) ~= EXPIRED then crawlEnds.seen('x', name, '0') end -- who asked for that is told by asking again
+  if whyOf(name) ~= EXPIRED then crawlEnds.seen('x', name, '0') end -- the caller of the stop asks again for the result
 end
 return done({})
