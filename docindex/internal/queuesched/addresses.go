@@ -16,7 +16,7 @@ type hostAddresses struct {
 	waiting []uint32    // queues that wait until their look-up may begin, in order
 }
 
-// atAddress is what is known of a queue. It costs memory only if addresses count.
+// atAddress is the place of a queue at its address. It costs memory only if addresses count.
 type atAddress struct {
 	no      uint32 // in the table; 0: its address is not known
 	waiting bool   // it is in hostAddresses.waiting
@@ -38,7 +38,7 @@ func (d *Scheduler) SetAddresses(of docindex.Addresses, now int64) {
 	d.addresses.of = of
 }
 
-// at returns what is known of a queue.
+// at returns the atAddress of a queue.
 func (a *hostAddresses) at(id uint32) *atAddress {
 	if missing := int(id) - len(a.queues) + 1; missing > 0 {
 		a.queues = append(a.queues, make([]atAddress, max(missing, len(a.queues)/2))...)
@@ -65,8 +65,8 @@ func (d *Scheduler) pacedNumber(id uint32) uint32 {
 // KeepsAddresses reports whether URL Frontier clients keep the pace of addresses.
 func (d *Scheduler) KeepsAddresses() bool { return d.addresses.of != nil }
 
-// MayLeave reports whether URLs of a queue that clients were to be given may be given now: their
-// address has not gone to others since.
+// MayLeave reports whether the store may still send clients the URLs that it has taken from a
+// queue: the queue's address has not gone to others since.
 func (d *Scheduler) MayLeave(id uint32) bool {
 	no := d.pacedNumber(id)
 	return no == 0 || d.addresses.table.MayLeave(no)
@@ -118,8 +118,8 @@ func (d *Scheduler) addressNotBefore(id uint32, at, now int64) int64 {
 	return d.addresses.table.MayFrom(no, now)
 }
 
-// blockedRetry is how many ms later a queue is looked at again whose address a rule blocks: the
-// host may have another address then.
+// blockedRetry is after how many ms the scheduler looks again at a queue whose address a rule
+// blocks: the host may have another address then.
 const blockedRetry = 60_000
 
 // takeAddress opens a queue at its address, which may have changed since the queue joined its ring.
@@ -147,8 +147,8 @@ func (d *Scheduler) returnAddress(id uint32) {
 	}
 }
 
-// forgetAddress forgets where a queue is. If it is open, and clients have removed URLs of its host,
-// it stays open there until endOrphans.
+// forgetAddress removes a queue from its address. If the queue is open there, and clients have
+// removed URLs of its host, it stays open there until endOrphans.
 func (d *Scheduler) forgetAddress(id uint32, now int64) {
 	no := d.addresses.number(id)
 	if no == 0 {
@@ -170,8 +170,8 @@ func (d *Scheduler) atAddress(id uint32) bool {
 		d.addresses.queues[id] != atAddress{}
 }
 
-// addressFailed reports whether a queue is at an address at which a site has failed lately. It may be
-// that of the queue, and a reason for the address to back off.
+// addressFailed reports whether a queue is at an address at which a site has failed lately. The
+// site may be the queue's own, and the failure a reason for the address to back off.
 func (d *Scheduler) addressFailed(id uint32) bool {
 	no := d.addresses.number(id)
 	return no != 0 && d.addresses.table.HasFailed(no)

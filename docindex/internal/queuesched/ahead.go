@@ -19,7 +19,7 @@ func (d *Scheduler) SetAhead(to Ahead) {
 	}
 }
 
-// SetBranched says that the URLs of a queue take turns.
+// SetBranched records that the URLs of a queue wait in branches, which take turns.
 func (d *Scheduler) SetBranched(id uint32, now int64) {
 	if q := d.queues.At(id); q.flags&branched == 0 {
 		q.flags |= branched
@@ -41,7 +41,7 @@ func (d *Scheduler) enough(c *crawl, one *domain) bool {
 	return most > 0 && one.out >= most && !faulty(FaultAhead)
 }
 
-// countAhead counts a URL that the slots of this daemon have now, or have no longer.
+// countAhead counts a URL that the slots of this daemon have now (by is 1), or have no longer (-1).
 func (d *Scheduler) countAhead(q *queue, by int) {
 	if q.flags&gone != 0 {
 		return
@@ -63,7 +63,8 @@ func (d *Scheduler) enoughOf(id uint32) bool {
 	return d.enough(&d.crawls[q.crawl], d.domains.at(q.domain))
 }
 
-// noteRoom notes that the slots have half as many URLs of a branched queue as they may.
+// noteRoom makes TakeRoom return true if the slots have half as many URLs of a branched queue as
+// they may.
 func (d *Scheduler) noteRoom(q *queue) {
 	if q.flags&branched != 0 && q.out[SlotConsumer] == d.ahead.Queue/2 && q.count[Scheduled] > 0 {
 		d.room = true

@@ -7,10 +7,10 @@ const (
 	maxRetryAfter = 3_600_000 // ms
 )
 
-// Answered records what a host answered to a client. After 429 and 503 its gap doubles, up to
-// maxBackoff times the ordinary one, and is at least Retry-After. Each success halves it. This
-// holds for all consumers. until is when the host may be requested again at the earliest; 0: the
-// answer does not put it off.
+// Answered records what a host answered to a client. After 429 and 503 the host's gap doubles, up
+// to maxBackoff times the ordinary gap, and is at least Retry-After. Each success halves the gap.
+// The gap holds for all consumers. until is when the host may be requested again at the earliest;
+// 0: the answer does not put it off.
 func (d *Scheduler) Answered(a *docindex.HostAnswer, now int64) (until int64) {
 	fails := a.Status == 429 || a.Status == 503
 	success := a.Status >= 200 && a.Status < 400

@@ -14,10 +14,11 @@ import (
 // A costly page, whose shape brings only URLs of the same shape, counts as several pages, both of the
 // domain and of the crawl. So the count of the crawl less that of a domain is that of the others.
 //
-// A crawl never stands still because of budgets: if all queues that it may serve are of domains that
-// wait, the domain whose next round is nearest goes on out of turn, page by page. That brings its round
-// no nearer. An answer to the slots has no such page beside others, since these may be enough for the
-// slots. After a costly page out of turn its queue rests, so that it gets one page in the time of several.
+// A crawl never stands still because of budgets: if all queues that it may serve are of domains
+// that wait, the domain whose next round is nearest gives pages out of turn, one by one. That
+// brings its round no nearer. An answer to the slots has no such page beside others, since these
+// may be enough for the slots. After a costly page out of turn its queue rests, so that it gets one
+// page in the time of several.
 
 // overrun is a domain that has overrun its budget, or of which the slots have enough. Its queues are
 // in rings of their own, so that it costs O(log n) to let all of them wait, or go.
@@ -44,7 +45,7 @@ type overruns struct {
 func (d *Scheduler) SetBudget(pages uint32) {
 	was := d.budget
 	d.budget = pages
-	if pages == was || pages > 0 && was == 0 { // restored rounds go on
+	if pages == was || pages > 0 && was == 0 { // restored rounds continue
 		return
 	}
 	for id := uint32(1); int(id) < d.domains.list.Cap(); id++ {
@@ -61,7 +62,8 @@ func (d *Scheduler) SetBudget(pages uint32) {
 	}
 }
 
-// charge counts a page that is handed out to a consumer, and counts as so many of the budget.
+// charge counts a page that is handed out to a consumer. Of the budget it counts as the given
+// number of pages.
 func (d *Scheduler) charge(q *queue, consumer Consumer, pages uint32, now int64) {
 	c, one := &d.crawls[q.crawl], d.domains.at(q.domain)
 	d.turns[consumer].charge(q.crawl, &c.pass[consumer], c.stride)
@@ -97,8 +99,8 @@ func (d *Scheduler) rest(q *queue, pages uint32, now int64) {
 	q.flags |= resting
 }
 
-// beginOverrun begins the next round of a domain that waits for it; false: it still waits, and a
-// page of it goes out of turn.
+// beginOverrun begins the next round of a domain that waits for it, if its time has come. It
+// returns false if the domain still waits: a page of it then goes out of turn.
 func (c *crawl) beginOverrun(one *domain) bool {
 	o := &c.overruns.list[one.own]
 	switch {
@@ -154,7 +156,8 @@ func (c *crawl) newOverrun(domain uint32) (no uint32) {
 	return no
 }
 
-// endOverrun makes a domain with empty rings, which overruns no more, one like all others.
+// endOverrun removes the overrun of a domain that no longer overruns its budget and whose rings are
+// empty. Then the domain's queues take turns with all others.
 func (d *Scheduler) endOverrun(c *crawl, no uint32) {
 	one := d.domains.at(c.overruns.list[no].domain)
 	one.own = 0
@@ -175,7 +178,7 @@ func (d *Scheduler) dropOverruns(c *crawl) {
 	c.overruns = nil
 }
 
-// orderDomain puts a domain where its next turn is.
+// orderDomain puts a domain into the heap for its next turn.
 func (d *Scheduler) orderDomain(id uint32) {
 	one := d.domains.at(id)
 	c := &d.crawls[one.crawl]
@@ -221,8 +224,8 @@ func (d *Scheduler) orderOverrun(c *crawl, no uint32) {
 	}
 }
 
-// orderSupplied puts domains of which the slots have enough while they wait where their next turn is, when
-// they wait no longer.
+// orderSupplied reorders the domains of which the slots have enough and whose wait for the next
+// round has ended.
 func (d *Scheduler) orderSupplied(c *crawl) {
 	for c.overruns != nil {
 		no, next, ok := c.overruns.supplied.Min()
@@ -269,8 +272,8 @@ func (d *Scheduler) isPlain(c *crawl, one *domain) bool {
 	return true
 }
 
-// setAside moves a queue of a domain that overran from the ready ring to the domain's; false: its
-// domain did not.
+// setAside moves a queue from the ready ring to the ring of its domain, if the domain has one. It
+// reports whether the queue is in the ring of its domain then.
 func (d *Scheduler) setAside(id uint32, consumer Consumer) bool {
 	if d.domains.at(d.queues.At(id).domain).own == 0 {
 		return false
@@ -280,13 +283,14 @@ func (d *Scheduler) setAside(id uint32, consumer Consumer) bool {
 	return d.queues.At(id).link[consumer].level == own
 }
 
-// maxSetAside bounds how many queues are set aside when one is looked for; the next one goes then,
-// although its domain has overrun. Each queue is set aside once after it joined the ready ring.
+// maxSetAside bounds how many queues one search sets aside. After that it takes the next queue,
+// although the queue's domain has overrun its budget. Each queue is set aside once after it joined
+// the ready ring.
 const maxSetAside = 4096
 
 // firstOverrun returns the first queue of the domain whose turn is next among those that overran,
-// and the heap that the domain is in; 0: there is none. due: only if it is its turn by now. Else those
-// that have a round go before those that wait.
+// and the heap that the domain is in; 0: there is none. If due is true, it returns a queue only if
+// the domain's turn has come. Otherwise domains that have a round go before those that wait.
 func (c *crawl) firstOverrun(consumer Consumer, due bool) (id uint32, in *timeheap.Heap) {
 	if c.overruns == nil {
 		return 0, nil
@@ -309,8 +313,8 @@ func (c *crawl) firstOverrun(consumer Consumer, due bool) (id uint32, in *timehe
 type Overrun struct {
 	Crawl, Domain string
 	Round         uint32
-	Left, Wait    uint64 // pages of the crawl before its next round, and of these when it overran
-	Waited        int64  // for how long at the crawl's last page, ms
+	Left, Wait    uint64 // pages of the crawl before its next round, now and when it overran
+	Waited        int64  // how long it had waited at the crawl's last page, ms
 }
 
 // EachOverrun visits all domains that have overrun their budgets.

@@ -63,7 +63,7 @@ func (d *Scheduler) nextOf(c *Call, crawl uint32, now int64) uint32 {
 		id := l.next
 		q := d.queues.At(id)
 		if q.callID == c.no {
-			break // once round
+			break // the call has had all queues of the ring
 		}
 		switch {
 		case moved < maxSetAside && d.setAside(id, FrontierConsumer):
@@ -80,7 +80,8 @@ func (d *Scheduler) nextOf(c *Call, crawl uint32, now int64) uint32 {
 	return d.nextOverrun(c, crawl, false, now)
 }
 
-// aside is a domain that has nothing for a call, with its turn.
+// aside is a domain that nextOverrun has taken out of its heap, as it has nothing for the call, and
+// the domain's turn.
 type aside struct {
 	no   uint32
 	turn time.Duration
@@ -88,7 +89,7 @@ type aside struct {
 }
 
 // nextOverrun looks for a queue of the domains that overran their budget, the domain whose turn is
-// next first. due: only of those whose turn it is by now.
+// next first. If due is true, it looks only at domains whose turn has come.
 func (d *Scheduler) nextOverrun(c *Call, crawl uint32, due bool, now int64) (id uint32) {
 	of := &d.crawls[crawl]
 	if of.overruns == nil {
@@ -102,7 +103,7 @@ func (d *Scheduler) nextOverrun(c *Call, crawl uint32, due bool, now int64) (id 
 		}
 		switch q, no := d.queues.At(id), d.domains.at(d.queues.At(id).domain).own; {
 		case q.callID == c.no && d.skipServed(c, &of.overruns.list[no]):
-		case q.callID == c.no: // once round
+		case q.callID == c.no: // the call has had all queues of the domain
 			d.aside = append(d.aside, aside{no, in.Due(no), in})
 			in.Remove(no)
 		case q.count[InTransit] >= c.max:
@@ -226,8 +227,8 @@ func (d *Scheduler) EndServing(c *Call, id uint32, gave bool, now int64) {
 }
 
 // NextForSlots returns the next queue for SlotConsumer or RemoteConsumer. The queue stays in its
-// ring until EndTurn or Skip. Queues on rejected hosts, and on hosts of which the other one has
-// URLs, are skipped; they keep their turn when EndRound is called.
+// ring until EndTurn or Skip. NextForSlots skips queues on rejected hosts, and on hosts of which
+// the other of the two consumers has URLs. EndRound gives the skipped queues their turn back.
 func (d *Scheduler) NextForSlots(consumer Consumer) uint32 {
 	for {
 		d.refill(SlotConsumer)
@@ -250,8 +251,8 @@ func (d *Scheduler) NextForSlots(consumer Consumer) uint32 {
 	}
 }
 
-// nextOfCrawl returns the next queue for the slots of a crawl; 0: it has none for this round. Of a
-// domain of which this daemon's slots have enough, those of other daemons may take more.
+// nextOfCrawl returns the next queue for the slots of a crawl; 0: it has none for this round. If
+// this daemon's slots have enough of a domain, those of other daemons may still take more.
 func (d *Scheduler) nextOfCrawl(crawl uint32, consumer Consumer) uint32 {
 	c := &d.crawls[crawl]
 	d.orderSupplied(c)
@@ -285,7 +286,7 @@ func (d *Scheduler) Skip(id uint32) {
 	d.skipped = append(d.skipped, id)
 }
 
-// EndTurn records that a queue gave a URL to the slots. The next queue is the next to serve.
+// EndTurn records that a queue gave a URL to the slots. The queue after it is the next to serve.
 func (d *Scheduler) EndTurn(id uint32, due, now int64) {
 	q := d.queues.At(id)
 	q.due = due

@@ -2,7 +2,7 @@ package queuesched
 
 import "urlserver/docindex/internal/addresses"
 
-// charge has the times of a queue before and after a call was given URLs of it, in one portion of the call.
+// charge has the times of a queue before and after one portion of a call took URLs of it.
 type charge struct {
 	queue         uint32
 	left          bool // URLs of it have left in portions before
@@ -33,7 +33,8 @@ func (d *Scheduler) BeginPortion(v *Cursor) {
 	}
 }
 
-// Charge returns the number in the portion of the queue where the cursor is, for IsLate and TakeBack.
+// Charge returns the index in the portion of the queue where the cursor is, for IsLate and
+// TakeBack; -1: none.
 func (v *Cursor) Charge() int { return len(v.charges) - 1 }
 
 func (d *Scheduler) beginCharge(v *Cursor) {
@@ -57,8 +58,8 @@ func (d *Scheduler) EndPortion(v *Cursor) {
 	}
 }
 
-// IsLate reports whether the URLs of a queue of the portion may not leave any more: its address has
-// gone to others since.
+// IsLate reports whether the URLs of a queue of the portion must not be sent any more: the queue's
+// address has gone to others since.
 func (d *Scheduler) IsLate(v *Cursor, charge int) bool {
 	if charge < 0 {
 		return false

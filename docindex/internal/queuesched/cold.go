@@ -16,8 +16,8 @@ type Cold interface {
 	// LoadQueues loads up to n queues of a crawl that may be served by the time until, those that have
 	// waited longest first, and returns how many it loaded.
 	LoadQueues(crawl uint32, n int, until int64) int
-	// LoadOverran loads up to n queues of a crawl whose moment by NeededAt is OfOverran and not after
-	// until, and returns how many it loaded. Each call goes on where the last one ended.
+	// LoadOverran loads up to n queues of a crawl whose moment by NeededAt is OfOverran and not
+	// after until, and returns how many it loaded. Each call continues where the last one ended.
 	LoadOverran(crawl uint32, n int, until int64) int
 	// HasRoom reports whether there is memory for more queues.
 	HasRoom() bool
@@ -49,7 +49,7 @@ const ofOverran = 1<<momentBits - 1
 // NoMoment is later than any other.
 const NoMoment = Moment(math.MaxInt64)
 
-// moment returns a moment of the present.
+// moment returns a moment of the millisecond now. A count orders the moments of one millisecond.
 func (d *Scheduler) moment(now int64) Moment {
 	d.cold.moments++
 	return MomentOf(now) | d.cold.moments&(1<<momentBits-1)
@@ -57,8 +57,8 @@ func (d *Scheduler) moment(now int64) Moment {
 
 // KnownHost is what a store keeps of a host.
 type KnownHost struct {
-	Paused   int64 // clients are given nothing of it before, ms
-	Restored int64 // nor are the slots, since they have forgotten it in a restart
+	Paused   int64 // clients get no URL of it before, ms
+	Restored int64 // nor do the slots, which forgot the pause in a restart
 	Gap      int64 // as in PauseHost
 	Backoff  int64 // see Answered
 }
@@ -79,7 +79,7 @@ type cold struct {
 // KeepCold sets the store of the queues that are not in memory.
 func (d *Scheduler) KeepCold(of Cold) { d.cold.of, d.hosts.cold = of, of }
 
-// WakeCrawl sets when the first cold queue of a crawl may be served; NoMoment: none has to be.
+// WakeCrawl sets when the first cold queue of a crawl may be served; NoMoment: no cold queue waits.
 func (d *Scheduler) WakeCrawl(crawl uint32, at Moment) {
 	if at == NoMoment {
 		d.cold.wakes.Remove(crawl + 1)
@@ -176,8 +176,8 @@ func (d *Scheduler) Load(crawl uint32, key []byte, k Persisted, due int64, turn 
 	return id
 }
 
-// CountsAt says that the scheduled URLs of a queue that was just loaded are counted as due at a
-// time; 0: as due. SetDue then counts them anew, as their own times are not known.
+// CountsAt records that the counts take the scheduled URLs of a queue that was just loaded as due
+// at the given time; 0: as due now. SetDue then counts them anew, as their own times are not known.
 func (d *Scheduler) CountsAt(id uint32, at, now int64) {
 	q := d.queues.At(id)
 	q.restored, q.restoredDue = q.count[Scheduled], at
@@ -195,7 +195,7 @@ func (d *Scheduler) CountLaterOf(crawl uint32, due, now int64, n uint64) {
 	d.crawls[crawl].later.add(due, now, n)
 }
 
-// Evict removes a queue from memory. The counts keep it. NeededAt has allowed it.
+// Evict removes a queue from memory. Its URLs stay in the counts. NeededAt must have allowed it.
 func (d *Scheduler) Evict(id uint32, now int64) {
 	d.unlist(id)
 	d.leaveDomain(id, true)
@@ -253,12 +253,12 @@ func (d *Scheduler) waitsSince(q *queue) Moment {
 }
 
 const (
-	loadAtOnce = 64 // queues that are loaded where one is wanted
+	loadAtOnce = 64 // queues that LoadReady and refill load at once
 	loadRounds = 32 // times that a call loads queues and still finds none
 )
 
-// loadOlder loads cold queues of a crawl that wait for longer than the first queue in its ring, if
-// there is memory for them. They go first.
+// loadOlder loads cold queues of a crawl that have waited longer than the first queue in its ring,
+// if there is memory for them. They go before that queue.
 func (d *Scheduler) loadOlder(crawl uint32, consumer Consumer) {
 	l := &d.crawls[crawl].rings[consumer]
 	for first := l.next; l.next == first; {
@@ -290,11 +290,11 @@ func (c *crawl) hasNothing(consumer Consumer) bool {
 	return n == 0
 }
 
-// LoadReady loads cold queues that may be served by now of the crawls that have nothing else for a
-// consumer, and reports whether it loaded some. all: of all crawls, since the consumer has found
-// nothing. Then, and for a crawl that has nothing at all, it also loads queues of domains that
-// overran their budget before they are needed: otherwise such a crawl would have no turn beside
-// others.
+// LoadReady loads cold queues that may be served by now, of the crawls that have nothing else for a
+// consumer. It reports whether it loaded some. If all is true, it loads queues of all crawls, since
+// the consumer has found nothing. Then, and for a crawl that has nothing at all, it also loads
+// queues of domains that overran their budget before they are needed: otherwise such a crawl would
+// have no turn beside others.
 func (d *Scheduler) LoadReady(consumer Consumer, all bool, now int64) bool {
 	if d.cold.of == nil {
 		return false

@@ -7,7 +7,7 @@ type Cursor struct {
 
 	call    Call
 	query   Query
-	named   []string // crawls that have a queue with the key, if one is asked for
+	named   []string // crawls that have a queue with the key, if the query has a key
 	visited int      // how many of named were visited
 	served  uint32   // queues that gave something
 	loads   int      // times that it loaded queues

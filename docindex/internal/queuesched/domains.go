@@ -80,7 +80,7 @@ func (d *Scheduler) openDomain(crawl uint32, name string) uint32 {
 	return id
 }
 
-// joinDomain makes a queue without URLs one of its domain.
+// joinDomain adds a queue without URLs to the domain of its key.
 func (d *Scheduler) joinDomain(id uint32) {
 	q := d.queues.At(id)
 	key := string(d.Key(id))

@@ -20,11 +20,11 @@ type host struct {
 	queues        uint32            // the queues with it as key, linked by hostNext
 	out           [consumers]uint32 // URLs in transit, by consumer
 	rejectRound   uint32            // the last round that rejected it
-	pausedUntil   int64             // clients are given nothing of it before, ms
-	restoredUntil int64             // the slots are given nothing of it before, ms; from before a restart
+	pausedUntil   int64             // clients get no URL of it before, ms
+	restoredUntil int64             // the slots get no URL of it before, ms; from before a restart
 	// when clients were last given a URL of it, or other daemons returned their last one
 	frontierLast  int64
-	orphanedUntil int64  // nobody is given anything of it before; see Orphan
+	orphanedUntil int64  // nobody gets a URL of it before; see Orphan
 	gap           int64  // that it wants between two requests, ms; 0: not known
 	ruleGap       uint32 // by the rules of ruleEdition
 	ruleEdition   uint32
@@ -37,8 +37,8 @@ type hosts struct {
 	list        slab.Slab[host]
 	names       arena.Arena
 	byName      hashindex.Index
-	reject      map[string]struct{} // rejected names that are no host here
-	releaseAt   timeheap.Heap       // hosts to release then; a Duration is ms since 1970
+	reject      map[string]struct{} // rejected names of hosts that are not in memory
+	releaseAt   timeheap.Heap       // hosts by when to release them; a Duration is ms since 1970
 	slotGap     int64               // between two requests of the slots to a host, ms
 	overrides   map[uint32]hostOverride
 	orphans     map[uint32]*hostOrphans             // by host
@@ -48,10 +48,11 @@ type hosts struct {
 	backingOff  int                                 // hosts with a backoff
 	round       uint32                              // when it wraps, a host may wait one round more
 	released    func(id uint32)                     // is called before a host is removed
-	cold        Cold                                // has what is known of other hosts; nil: nothing
+	cold        Cold                                // keeps the state of hosts not in memory; nil: nothing does
 }
 
-// wantedGap returns the gap in ms that a host has by what is known of it and by rules; 0: none.
+// wantedGap returns the gap in ms that a host has: the largest of those that the slots have
+// learned, that clients' reports ask for, and that a rule sets; 0: none.
 func (h *hosts) wantedGap(one *host) int64 {
 	gap := max(one.gap, int64(one.backoff))
 	if rule := h.gapByRule(one); rule != barred {
@@ -70,8 +71,8 @@ func (h *hosts) gapNotBefore(one *host, consumer Consumer) int64 {
 	return max(one.orphanedUntil, after(one.frontierLast, gap))
 }
 
-// GapEnd returns when the gap is over that the host of a queue wants since clients or other daemons
-// had URLs of it; 0: it wants none.
+// GapEnd returns when the gap of a queue's host ends, counted from when clients or other daemons
+// had URLs of the host; 0: they had none.
 func (d *Scheduler) GapEnd(id uint32) int64 {
 	q := d.queues.At(id)
 	h := d.hosts.at(q.host)
@@ -231,8 +232,8 @@ func (d *Scheduler) BeginRound(names []string) {
 
 func (d *Scheduler) rejected(id uint32) bool { return d.hosts.at(id).rejectRound == d.hosts.round }
 
-// PauseHost records what the slots have learned of a host: URL Frontier clients are given nothing
-// of it before until, and then with a gap in ms between two URLs. 0 is no gap of its own.
+// PauseHost records what the slots have learned of a host: URL Frontier clients get no URL of it
+// before until, and then with a gap in ms between two URLs; gap 0: the host has no gap of its own.
 func (d *Scheduler) PauseHost(name []byte, until, gap, now int64) {
 	if len(name) == 0 {
 		return
@@ -304,9 +305,9 @@ func (h *host) outElsewhere(consumer Consumer) bool {
 	return false
 }
 
-// CountOut counts a URL that was handed out, which counts as so many pages of its domain's budget.
-// name is its host; it is used only if the queue's key is not the host, and may be empty. The caller
-// refreshes the queue then, by EndTurn or EndServing.
+// CountOut counts a URL that was handed out. Of its domain's budget it counts as the given number
+// of pages. name is its host; it is used only if the queue's key is not the host, and may be empty.
+// The caller then refreshes the queue, by EndTurn or EndServing.
 func (d *Scheduler) CountOut(id uint32, name []byte, consumer Consumer, pages uint32, now int64) {
 	q := d.queues.At(id)
 	q.out[consumer.queueSide()]++

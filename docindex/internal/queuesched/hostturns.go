@@ -5,20 +5,19 @@ import "maps"
 // One side at a time has URLs of a host: the slots, or URL Frontier clients. While both sides ask
 // for URLs they take turns at each host:
 //
-//   - A turn is as many URLs as SetAhead says. What clients are given in one call may be more.
-//     When the side has been given so many, it gets no more of the host until all of them have
-//     come back.
-//   - Then the host is kept for the other side, until that has been given some of it or turnWait
-//     is over. Within a turn it is kept for the side whose turn it is.
+//   - A turn is as many URLs as SetAhead says. One call of a client may get more. When the side
+//     has got that many, it gets no further URL of the host until all of them have come back.
+//   - Then the scheduler keeps the host for the other side, until that has got a URL of it or
+//     turnWait is over. Within a turn it keeps the host for the side whose turn it is.
 //
-// Nothing is kept for clients who ask for other crawls than those that have URLs of the host.
+// The scheduler keeps no host for clients that ask only for crawls without URLs of the host.
 //
 // When clients begin to ask, the slots give back the URLs that they have not sent: they may have
 // taken far more than a turn while they were alone.
 const (
-	turnWait   = 5_000  // ms that a host is kept for the other side
-	asksFor    = 60_000 // ms after its last request that a side counts as one that asks for URLs
-	sweepTurns = 1024   // hosts that are kept for a side when they are first looked through
+	turnWait   = 5_000  // ms for which a host is kept for the other side
+	asksFor    = 60_000 // ms for which a side counts as asking for URLs after its last request
+	sweepTurns = 1024   // the first sweep runs when this many hosts are kept
 )
 
 // hostTurns has when each side last asked for URLs, and the hosts that are kept for one.
@@ -26,7 +25,7 @@ type hostTurns struct {
 	asked [2]int64 // by consumer; 0: never
 	any   int64    // when clients last asked for URLs of any crawl; of one: crawl.asked
 	kept  map[uint32]keptHost
-	sweep int // hosts kept when they are next looked through
+	sweep int // the next sweep runs when this many hosts are kept
 }
 
 // keptHost is a host that is kept for a consumer.
@@ -54,8 +53,8 @@ func (d *Scheduler) asksFor(side Consumer, q *queue, now int64) bool {
 	return side == SlotConsumer || last > 0 && now-last < asksFor
 }
 
-// BeginsToShare notes which crawls clients ask for. It reports whether the slots have to give back
-// the URLs that they have not sent, as they were alone up to now.
+// BeginsToShare records which crawls clients ask for. It reports whether the slots have to give
+// back the URLs that they have not sent, because up to now only they asked for URLs.
 func (d *Scheduler) BeginsToShare(w Query, now int64) bool {
 	begins := !d.asks(FrontierConsumer, now)
 	d.sides.asked[FrontierConsumer] = now
@@ -123,11 +122,11 @@ func (d *Scheduler) keep(id uint32, h *host, consumer Consumer, now int64) {
 	}
 	from, why := d.askableFrom(h, next, now)
 	if from == Never {
-		return // there is nothing for it
+		return // the host has no URL for it
 	}
 	if from > now+turnWait && why.ofQueue() {
 		if other, _ := d.askableFrom(h, next.other(), now); other < from {
-			return // the other side goes on until then
+			return // the other side gets URLs until then
 		}
 	}
 	t := &d.sides

@@ -69,7 +69,7 @@ func (l *later) remove(due int64, n uint64) {
 	}
 }
 
-// pass removes the moments that have passed, at most so many.
+// pass removes the moments that have passed, but no more than most.
 func (l *later) pass(now int64, most int) {
 	for range most {
 		id, at, ok := l.order.Min()

@@ -7,7 +7,7 @@ const (
 	Open           Reason = iota // it may be served
 	NothingDue                   // nothing of it is scheduled
 	BeingServed                  // a call serves it
-	LimitReached                 // so many of its URLs are completed, or with the slots
+	LimitReached                 // as many of its URLs are completed, or with the slots, as its limit allows
 	HostBarred                   // a rule bars its host
 	HostBlocked                  // the operator blocks its host
 	QueueBlocked                 // it is blocked
@@ -30,16 +30,16 @@ const (
 	EnoughAhead                  // the slots have as many of its URLs as they take ahead
 	EnoughOfDomain               // the slots have as many of its domain's URLs as they take ahead
 	OverBudget                   // its domain overran its budget, and others go first
-	TurnOver                     // it is given the next one when the other side has had a turn at its host
+	TurnOver                     // the consumer has had its turn at the host, and the other side has not
 	KeptForOthers                // its host is kept for the other side
 )
 
-// NotBefore returns when a queue may be served to a consumer, as far as the queue and the host that
-// its key names go, and the reason why not before. Never says that some event has to come first. The
-// budget of a domain is a reason where other domains of its crawl have work, which domainsWithWork
-// estimates if queues are on disk alone; the queue may be served before if none of theirs may. For the
-// slots it is the reason, too, where a gap or a delay ends before it; for clients the levels that pace
-// them are.
+// NotBefore returns when a queue may be served to a consumer, and the reason why not before, as far
+// as the queue and the host that its key names go. Never says that some event has to come first. If
+// other domains of the crawl have work, the budget of the queue's domain is a reason, too.
+// domainsWithWork estimates that for queues on disk alone. A queue over the budget may be served
+// earlier if no queue of the other domains may be. For the slots the budget is the reason even if a
+// gap or a delay ends before the next round. For clients the gap or the delay is.
 func (d *Scheduler) NotBefore(id uint32, consumer Consumer, now int64) (at int64, reason Reason) {
 	at, reason = d.notBefore(d.queues.At(id), consumer, now, false)
 	if at <= now && consumer == FrontierConsumer {

@@ -12,9 +12,9 @@ type hostOrphans struct {
 }
 
 // Orphan blocks the host of a URL that is being removed while a URL Frontier client has it: no
-// consumer is given anything of the host before the client's lease ends or the client reports the
-// URL, and the queue stays open at its address. id and name are as for [Scheduler.CountOut];
-// CountBack still has to follow. url identifies the URL.
+// consumer gets a URL of the host before the client's lease ends or the client reports the URL, and
+// the queue stays open at its address. id and name are as for [Scheduler.CountOut]; CountBack still
+// has to follow. url identifies the URL.
 func (d *Scheduler) Orphan(id uint32, name, url []byte, until, now int64) {
 	no := d.hostOf(d.queues.At(id), name)
 	if no == 0 || until <= now {

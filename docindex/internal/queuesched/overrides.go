@@ -7,7 +7,7 @@ type hostOverride struct {
 	asked   int64 // when that last happened; 0: never
 }
 
-// SetHostOverride changes the settings of a host; false: too many hosts have settings.
+// SetHostOverride changes the settings of a host. It returns false if too many hosts have settings.
 func (d *Scheduler) SetHostOverride(name []byte, s Settings, now int64) bool {
 	d.LoadHost(name)
 	id := d.hosts.find(name)

@@ -54,7 +54,7 @@ func (d *Scheduler) Restore(crawl, key []byte, k Persisted, now int64) uint32 {
 	return id
 }
 
-// Preset returns the settings of a queue that does not exist yet; false: it has none.
+// Preset returns the settings of a queue that does not exist yet, and whether it has any.
 func (d *Scheduler) Preset(crawl, key []byte) (Settings, bool) {
 	s, ok := d.preset[name{string(crawl), string(key)}]
 	return s, ok

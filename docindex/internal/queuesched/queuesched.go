@@ -20,7 +20,7 @@ import (
 	"urlserver/internal/container/timeheap"
 )
 
-// Consumer is a party that is given URLs.
+// Consumer is a party that gets URLs.
 type Consumer uint8
 
 const (
@@ -30,7 +30,7 @@ const (
 	consumers
 )
 
-// queueSide returns the consumer under which a queue counts what c is given.
+// queueSide returns the consumer under which a queue counts the URLs that d gets.
 func (d Consumer) queueSide() Consumer {
 	if d == RemoteConsumer {
 		return SlotConsumer
@@ -152,7 +152,7 @@ type crawl struct {
 	pages     uint64        // that were handed out; a costly one counts as several
 	outOfTurn uint32        // pages that went out of turn since the last one in turn
 	active    uint32        // queues in memory with URLs scheduled or in transit
-	domains   uint32        // registered domains of these
+	domains   uint32        // registered domains of the active queues in memory
 	kept      []uint32      // domains that stay without a queue in memory
 	inTurn    uint32        // the last round of NextForSlots in which a page went in turn
 	life      uint32        // counts the crawls that had its number
@@ -246,8 +246,8 @@ func (d *Scheduler) Add(crawl, key, host []byte, now int64) uint32 {
 	return id
 }
 
-// NoteHost notes that a queue has a URL on host. It reports whether that changes what AnyHost
-// returns.
+// NoteHost records that a queue has a URL on host. It reports whether that changes the result of
+// AnyHost.
 func (d *Scheduler) NoteHost(id uint32, host []byte, now int64) (changed bool) {
 	q := d.queues.At(id)
 	if q.flags&anyHost != 0 || string(d.names.Bytes(q.key, int(q.keyLen))) == string(host) {
@@ -287,7 +287,7 @@ func (d *Scheduler) newQueue(c uint32, key []byte, now int64) uint32 {
 	return id
 }
 
-// addQueue adds an empty queue that no count has.
+// addQueue adds an empty queue without counting it.
 func (d *Scheduler) addQueue(c uint32, key []byte) uint32 {
 	id := d.queues.New()
 	q := d.queues.At(id)
@@ -302,7 +302,7 @@ func (d *Scheduler) addQueue(c uint32, key []byte) uint32 {
 	return id
 }
 
-// unlist takes a queue out of all orders, and out of those that are found by key.
+// unlist removes a queue from all rings and heaps, and from the index by key.
 func (d *Scheduler) unlist(id uint32) {
 	q := d.queues.At(id)
 	d.leave(id, SlotConsumer)

@@ -82,8 +82,8 @@ func (d *Scheduler) chosenDelay(q *queue) int64 {
 	return 0
 }
 
-// Advance moves the queues that may be served by now into the rings, up to a number; more: some are
-// left.
+// Advance moves the queues that may be served by now into the rings, at most maxAdvance at each
+// consumer. more reports whether some are left.
 func (d *Scheduler) Advance(now int64) (more bool) {
 	d.cold.now = now
 	d.endDueOrphans(now)

@@ -11,8 +11,8 @@ type Settings struct {
 // maxPreset bounds the settings of queues that do not exist.
 const maxPreset = 1_000_000
 
-// Set changes settings of a queue, now or when it has its first URL; false: too many settings wait
-// already.
+// Set changes settings of a queue: now, or when the queue gets its first URL. It returns false if
+// too many settings wait for queues already.
 func (d *Scheduler) Set(crawlID, key []byte, s Settings, now int64) bool {
 	if id := d.Find(crawlID, key); id != 0 {
 		d.set(id, s, now)
