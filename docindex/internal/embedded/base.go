@@ -68,8 +68,8 @@ func (b *Base) SetClock(elapsed func() time.Duration) {
 	b.elapsed = elapsed
 }
 
-// CatchUpLocked ends the leases that are over and makes available the queues that are due. It does
-// some of that; more: some is left.
+// CatchUpLocked ends leases that are over and makes available queues that are due, a bounded number
+// of each. more reports whether some are left.
 func (b *Base) CatchUpLocked(now int64) (more bool) {
 	for range LockBatch {
 		id, end, ok := b.Leases.Min()
@@ -81,7 +81,8 @@ func (b *Base) CatchUpLocked(now int64) (more bool) {
 	return true
 }
 
-// CatchUpAllLocked does all that CatchUpLocked does in parts. It releases the lock between them.
+// CatchUpAllLocked calls CatchUpLocked until nothing is left. It releases the lock between two
+// calls.
 func (b *Base) CatchUpAllLocked(now int64) {
 	for b.CatchUpLocked(now) {
 		b.YieldLocked()

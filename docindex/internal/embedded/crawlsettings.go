@@ -24,7 +24,8 @@ func (b *Base) CheckCrawlSettingsLocked(crawl string, text []byte) error {
 	return nil
 }
 
-// SetCrawlSettingsLocked notes the settings of a crawl. It copies text, of which it reads the weight.
+// SetCrawlSettingsLocked sets the settings of a crawl, and its weight as they name it. It copies
+// text.
 func (b *Base) SetCrawlSettingsLocked(crawl string, text []byte) {
 	b.settings.changes++
 	b.setWeightLocked(crawl, text)

@@ -18,9 +18,9 @@ func CheckLease(lease time.Duration) error {
 	return nil
 }
 
-// HandOut hands out up to limit documents in portions. some hands out up to ask documents; more: it
-// had to stop early. Rejected hosts are looked up once a portion, so a portion is no smaller than
-// their list.
+// HandOut hands out up to limit documents in portions. some hands out up to ask documents; more
+// reports whether it had to stop early. The store looks up rejected hosts once a portion, so a
+// portion is no smaller than their list.
 func HandOut(ctx context.Context, limit, rejects int, some func(ask int) (got int, more bool, err error)) error {
 	for limit > 0 {
 		if err := ctx.Err(); err != nil {
@@ -70,7 +70,7 @@ func (b *Base) List(
 }
 
 // ListQueue visits the documents of a queue in portions. some appends a portion from a position on
-// and returns the next position; last: there is none.
+// and returns the next position; last reports whether there is none.
 func ListQueue[P any](
 	ctx context.Context, some func(at P, docs []docindex.Document) (_ []docindex.Document, next P,
 		last bool, err error),
@@ -136,7 +136,7 @@ func SettingsOf(s *docindex.Setting) (to queuesched.Settings, err error) {
 	return to, nil
 }
 
-// Serving is one Serve.
+// Serving is the state of one Serve.
 type Serving struct {
 	Request docindex.Request
 	Cursor  queuesched.Cursor

@@ -9,7 +9,7 @@ import (
 	"urlserver/docindex/internal/queuesched"
 )
 
-const queuesAtOnce = 10_000 // queues that are looked at under the lock
+const queuesAtOnce = 10_000 // queues that someSettings looks at under the lock
 
 // VisitSettings is [docindex.Inspector.Settings] for the queues of a scheduler; locked calls its
 // argument while nobody else uses the scheduler. Settings of all queues come first, then those of
