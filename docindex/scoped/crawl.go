@@ -15,7 +15,7 @@ type Settings struct {
 	Weight float64     `json:"weight"` // of its turns among crawls
 
 	Changed bool `json:"changed,omitempty"` // documents may be stored that are not in scope
-	Review  bool `json:"review,omitempty"`  // they are being looked at
+	Review  bool `json:"review,omitempty"`  // Run has to review the stored documents
 	Stopped bool `json:"stopped,omitempty"` // for good
 
 	Submitted bool `json:"submitted,omitempty"` // by crawl control, which lists its crawls itself
@@ -55,10 +55,10 @@ type crawl struct {
 
 // tally counts documents of a crawl.
 type tally struct {
-	refused  [scope.RuleCount]atomic.Uint64 // by rule: not taken, or ended
-	dropped  atomic.Uint64                  // not taken, as the crawl ID was stopped
+	refused  [scope.RuleCount]atomic.Uint64 // by rule: documents that were not taken, or ended
+	dropped  atomic.Uint64                  // documents that were not taken, as the crawl ID was stopped
 	stale    atomic.Bool                    // the documents are to be counted anew before places are taken
-	counting chan struct{}                  // a semaphore of one: who has it counts the documents
+	counting chan struct{}                  // a semaphore of one: its holder counts the documents
 }
 
 // newCrawlLocked returns a crawl from its kept settings. Settings that cannot be read, because a
@@ -109,17 +109,17 @@ func (c *crawl) check(url, host []byte, depth uint16, now int64) scope.Rule {
 	return rule
 }
 
-// limited reports whether the number of its documents is limited.
+// limited reports whether the number of the crawl's documents is limited.
 func (c *crawl) limited() bool {
 	return c != nil && c.rules != nil && c.Scope.MaxPages+c.Scope.MaxPagesDomain > 0
 }
 
-// countsMore reports whether something is limited that was not in the settings before.
+// countsMore reports whether the settings limit a count that the old settings did not limit.
 func (c *crawl) countsMore(old *crawl) bool {
 	return c.limited() && (!old.limited() || c.Scope.MaxPagesDomain > 0 && old.Scope.MaxPagesDomain == 0)
 }
 
-// rechecked reports whether its documents are looked at before they are handed out.
+// rechecked reports whether the store checks the crawl's documents before it hands them out.
 func (c *crawl) rechecked(now int64) bool {
 	return c != nil && !faulty(FaultSend) && (c.Changed || c.Stopped || c.rules != nil && c.rules.Over(now))
 }

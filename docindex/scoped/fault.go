@@ -24,8 +24,8 @@ const (
 	FaultStopped                             // a crawl that was stopped takes documents
 	FaultVia                                 // a link is as deep as its page
 	FaultSend                                // a changed scope does not hold for stored documents
-	FaultRecall                              // what the slots have is not recalled
-	FaultAgain                               // what a wider scope has again is not scheduled
-	FaultLate                                // what ends as out_of_scope stays so, whatever the scope is by then
+	FaultRecall                              // documents that the slots have are not recalled
+	FaultAgain                               // documents that a wider scope has again are not scheduled
+	FaultLate                                // an end as out_of_scope stands, even if the document is in scope by then
 	FaultTwice                               // documents in the slots end in the store, too
 )

@@ -7,8 +7,8 @@ import (
 	"urlserver/docindex"
 )
 
-// Candidates is [docindex.Source.Candidates]. A document that is no longer in scope is in b as one
-// that is not to be sent.
+// Candidates is [docindex.Source.Candidates]. In b, a document that is no longer in scope has the
+// outcome that ends it, and is not to be sent.
 func (s *Store) Candidates(ctx context.Context, max int, reject []string, b *docindex.Batch) error {
 	if !s.rechecks(ctx) {
 		return s.Store.Candidates(ctx, max, reject, b)
@@ -38,9 +38,9 @@ func outcomeOf(c docindex.Candidate) docindex.Outcome {
 	return docindex.Outcome{DocID: c.DocID, URL: c.URL, Kind: c.Kind, NoStatus: true, At: time.Now(), Crawl: c.Crawl}
 }
 
-// rechecks reports whether documents of some crawl are looked at before they are handed out.
+// rechecks reports whether the store checks documents of some crawl before it hands them out.
 func (s *Store) rechecks(ctx context.Context) bool {
-	_ = s.ready(ctx) // what is known counts
+	_ = s.ready(ctx) // after an error the settings that are known count
 	return s.some.Load()
 }
 
@@ -107,7 +107,8 @@ func (s *Store) Serve(ctx context.Context, r docindex.Request, give func(*docind
 	return err
 }
 
-// served returns the outcome of a URL that is given out and not to be fetched.
+// served returns the outcome of a URL that Serve is about to give out; ends is false if the URL is
+// to be fetched.
 func (s *Store) served(ctx context.Context, p *docindex.Put) (o docindex.Outcome, ends bool) {
 	now, of := s.now(), s.find(p.Crawl)
 	if !of.rechecked(now) {

@@ -9,8 +9,8 @@ import (
 	"urlserver/docindex"
 )
 
-// bringForward makes a known URL go out now if its LastMod is after its last fetch, and the host is
-// believed. A LastMod that has not come yet says nothing.
+// bringForward makes a known URL go out now if its LastMod is after its last fetch, and the store
+// believes its host. It ignores a LastMod in the future.
 func (b *batch) bringForward(ctx context.Context, put *docindex.Put, host []byte) error {
 	if put.LastMod == 0 || put.LastMod > b.now || put.Update || put.Sooner && put.Due <= b.now {
 		return nil
@@ -36,8 +36,8 @@ func fetchedBefore(doc *docindex.Document, moment int64) bool {
 	return fetched && !doc.Last.At.IsZero() && doc.Last.At.Unix() < moment
 }
 
-// Outcomes is [docindex.Source.Outcomes]. It learns from the reported changes whether the lastmods
-// were true for which documents went out.
+// Outcomes is [docindex.Source.Outcomes]. From the changes that the outcomes report it learns
+// whether the lastmods for which documents went out were true.
 func (s *Store) Outcomes(ctx context.Context, o *docindex.Outcomes) error {
 	if err := s.complete(ctx, o); err != nil {
 		return err
@@ -53,8 +53,8 @@ const (
 	maxTrials = 1 << 17 // documents that went out for a lastmod and have no outcome yet
 )
 
-// beliefs says for each host how far its lastmods are believed. It forgets some hosts when there are
-// too many, and all when the process ends. It is safe for concurrent use.
+// beliefs says for each host how far the store believes its lastmods. It forgets some hosts when
+// there are too many, and all when the process ends. It is safe for concurrent use.
 type beliefs struct {
 	seed maphash.Seed
 
@@ -67,8 +67,8 @@ func newBeliefs() *beliefs {
 	return &beliefs{seed: maphash.MakeSeed(), doubts: map[uint64]uint8{}, trials: map[uint64]uint64{}}
 }
 
-// ask reports whether a lastmod of a host is believed for a document that was fetched so long ago.
-// If so, the document's next outcome is taken for a proof.
+// ask reports whether the store believes a lastmod of a host, for a document whose last fetch was
+// that long ago. If so, learn checks the lastmod by the document's next outcome.
 func (b *beliefs) ask(host, id []byte, ago time.Duration) bool {
 	site, doc := maphash.Bytes(b.seed, host), maphash.Bytes(b.seed, id)
 	b.mu.Lock()
@@ -81,9 +81,9 @@ func (b *beliefs) ask(host, id []byte, ago time.Duration) bool {
 	return true
 }
 
-// patience returns how long ago the last fetch of a page has to be for a lastmod to be believed:
-// nothing without doubts; from an hour, twice as long with each lastmod that was wrong; half as long
-// with each that was right.
+// patience returns how long ago the last fetch of a page has to be for the store to believe a
+// lastmod: 0 without doubts; otherwise an hour, twice as long after each further lastmod that was
+// wrong, and half as long after each that was right.
 func patience(doubt uint8) time.Duration {
 	if doubt == 0 {
 		return 0
@@ -91,7 +91,7 @@ func patience(doubt uint8) time.Duration {
 	return time.Hour << (doubt - 1)
 }
 
-// learn takes from outcomes whether pages that went out for a lastmod had changed.
+// learn checks by outcomes whether the pages that went out for a lastmod had changed.
 func (b *beliefs) learn(o *docindex.Outcomes) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

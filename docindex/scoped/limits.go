@@ -20,14 +20,14 @@ const (
 
 	firstPlacesLook   = 2 * time.Millisecond // between two looks for a place while others put
 	longestPlacesLook = 500 * time.Millisecond
-	placesWait        = 2 * time.Second // how long a put looks that finds none; its caller may repeat it
+	placesWait        = 2 * time.Second // how long a put that finds no place tries again; its caller may repeat it
 
 	settlePlaces = 5 * time.Second // how long settling places may take when the put's caller is gone
 )
 
 // putLimited stores URLs of which some belong to crawls with a limited number of documents.
 func (b *batch) putLimited(ctx context.Context, p *docindex.Puts, which []int) error {
-	for _, i := range which { // what an earlier call said of them does not count
+	for _, i := range which { // the verdicts of an earlier call do not count
 		b.p.SetVerdict(i, docindex.Unsettled)
 	}
 	for some := range slices.Chunk(which, placesBatch) {
@@ -38,10 +38,11 @@ func (b *batch) putLimited(ctx context.Context, p *docindex.Puts, which []int) e
 	return nil
 }
 
-// putPlaced takes a place for each URL of a crawl with a limited number of documents, and stores the
-// URLs that found one. A place whose URL turns out to be known is free again. So a URL that finds all
-// places taken, some of them for URLs that are being put, tries again when these are stored. A known
-// URL needs no place, and does not wait. A put waits for a short time only, as others wait for it.
+// putPlaced takes a place for each URL of a crawl with a limited number of documents, and stores
+// the URLs that found one. If the store turns out to know a URL, the URL's place is free again. So
+// if a URL finds all places taken, some of them for URLs that are being put, it tries again when
+// these are stored. A known URL needs no place, and does not wait. A put waits for a short time
+// only, as others wait for it.
 func (b *batch) putPlaced(ctx context.Context, p *docindex.Puts, which []int) error {
 	pause, asked := firstPlacesLook, false
 	var since time.Time // of the wait; zero: there is none
@@ -97,7 +98,8 @@ func (b *batch) putKnown(ctx context.Context, p *docindex.Puts, which []int) (ot
 	return others, b.putSome(ctx, p, known)
 }
 
-// full deals with URLs that found no place: those that are known are stored, which changes no count.
+// full stores those URLs without a place that are known, which changes no count. It refuses the
+// others.
 func (b *batch) full(ctx context.Context, p *docindex.Puts, which []*unplaced) error {
 	var known []int
 	for _, u := range which {
@@ -115,7 +117,7 @@ func (b *batch) full(ctx context.Context, p *docindex.Puts, which []*unplaced) e
 	return b.putSome(ctx, p, known)
 }
 
-// reserved is what reserve did with URLs.
+// reserved is the result of reserve.
 type reserved struct {
 	takes   []take
 	granted []int // they have places, or need none
@@ -123,12 +125,12 @@ type reserved struct {
 	busy    []int // they may find places when other puts end
 }
 
-// take is places of one crawl.
+// take is the places that a put has taken of one crawl.
 type take struct {
 	c         *crawl
 	crawl, id string
 	which     []int    // URLs
-	domains   []string // of these
+	domains   []string // domains of these URLs
 }
 
 // unplaced is a URL that finds no place.
@@ -199,13 +201,13 @@ func (b *batch) reserveOf(ctx context.Context, t *take, r *reserved) error {
 	return nil
 }
 
-// takePages takes places. It counts the documents of the crawl first if need be. If others make it count
-// again and again, places are busy.
+// takePages takes places. If necessary it counts the documents of the crawl first. If others make
+// it count again and again, it reports the places as busy.
 func (s *Store) takePages(ctx context.Context, t *take) (got docindex.PlacesTaken, err error) {
 	if err := s.forgetStale(ctx, t.crawl, t.c); err != nil {
 		return got, err
 	}
-	for range 3 { // others may forget them between
+	for range 3 { // others may forget the counts in between
 		if got, err = s.takeCounted(ctx, t); err != nil || !got.Uncounted {
 			return got, err
 		}
@@ -362,7 +364,7 @@ func (s *Store) recount(crawl []byte) {
 	}
 }
 
-// recountOf is recount of the crawls of puts.
+// recountOf calls recount for the crawls of puts.
 func (s *Store) recountOf(p *docindex.Puts) {
 	name, asked := "", false
 	for i := range p.Len() {

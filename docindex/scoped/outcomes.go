@@ -61,8 +61,8 @@ func countRefusals(all []refusal) {
 }
 
 // counts reports whether a document that ends is to be counted. A document that is handed out while
-// a review looks at it ends twice. What the review has ended is kept for two batches: later the store
-// says that it is completed.
+// a review looks at it ends twice. The store remembers for two batches which documents the review
+// has ended. After that, the store within says that such a document is completed.
 func (s *Store) counts(id []byte, byReview bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +82,8 @@ func (s *Store) counts(id []byte, byReview bool) bool {
 	return !already
 }
 
-// batchEnded says that a review has ended the documents of a batch.
+// batchEnded begins the next batch of a review, and forgets the documents that ended two batches
+// before.
 func (s *Store) batchEnded() {
 	s.mu.Lock()
 	s.ended = [2]map[string]struct{}{{}, s.ended[0]}
@@ -118,7 +119,8 @@ func (s *Store) refuses(c *crawl, out *docindex.Outcome, depth uint16) (rule sco
 	return rule, is
 }
 
-// reviewChanged lets Run review those of the crawls whose settings have changed since.
+// reviewChanged makes Run review those of the crawls whose settings have changed since they were
+// read.
 func (s *Store) reviewChanged(crawls map[string]*crawl) {
 	for id, was := range crawls {
 		if s.find([]byte(id)) == was {

@@ -13,7 +13,7 @@ import (
 type places struct {
 	mu     sync.Mutex // guards all below; held for memory work only
 	epoch  uint64     // changes when documents are to be counted anew
-	taken  uint64     // names of places that were given
+	taken  uint64     // number of places given so far; it names them
 	crawls map[string]*counted
 }
 

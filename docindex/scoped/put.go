@@ -13,9 +13,10 @@ import (
 // Put is [docindex.Putter.Put]. A URL that is not in the scope of its crawl gets the verdict Outside,
 // unless it is known and the Put is an Update. One of a crawl that was stopped is Dropped.
 //
-// A URL with Via belongs to the crawl and the owner of that document, and is one link deeper. A URL
-// without a unique gets one where query parameters do not count for what it is known by. A known URL
-// with a LastMod after its last fetch goes out now, as far as the lastmod of its host is believed.
+// A URL with Via belongs to the crawl and the owner of that document, and is one link deeper. If a
+// rule says that query parameters do not count on the URL's host, a URL without a unique gets one
+// that leaves them out. A known URL with a LastMod after its last fetch goes out now, as far as the
+// store believes the lastmods of its host.
 //
 // The store takes URLs that an index had before (Puts.Kept) whatever the scope says, and checks them
 // before it hands them out. Of a crawl that was stopped it takes only completed ones.
@@ -103,7 +104,7 @@ type batch struct {
 	res      *docindex.PutResult
 	now      int64
 	pages    map[string]*docindex.Document // by DOC_ID; nil: there is none
-	via      []byte                        // the DOC_ID of the page that was asked for last
+	via      []byte                        // the DOC_ID that page was last called with
 	viaPage  *docindex.Document
 	refusals map[int]struct{} // URLs whose page is not known
 	name     string           // of last

@@ -21,9 +21,9 @@ const (
 	settleMost = 5 * time.Second // how long a change waits for the review of its crawl
 
 	longestLook = 60 // seconds between two looks at documents of a crawl that were in transit
-	looksShare  = 20 // a look at all documents of a crawl is followed by a pause so many times as long
+	looksShare  = 20 // the pause after a look at all documents of a crawl is this many times as long as the look
 
-	maxAway = 2000 // documents in transit that are looked at alone later; of more, their crawl is as a whole
+	maxAway = 2000 // documents in transit that Run looks up one by one; with more it looks at all of their crawl
 )
 
 // Run looks at the stored documents of crawls whose scope has changed, until ctx ends: it ends those
@@ -95,8 +95,8 @@ func (s *Store) reviewNow(ctx context.Context, id string) error {
 	return err
 }
 
-// settle makes a change of a crawl count for the documents that are stored, before the caller is
-// told that the change is made. It takes settleMost at most; Run does the rest.
+// settle applies a change of a crawl to the stored documents, before the caller learns that the
+// change is made. It takes settleMost at most; Run does the rest.
 func (s *Store) settle(ctx context.Context, id string) {
 	s.mu.RLock()
 	bound := len(s.recalls) > 0
@@ -109,7 +109,7 @@ func (s *Store) settle(ctx context.Context, id string) {
 	_ = s.reviewNow(ctx, id) // Run tries again, and logs
 }
 
-// noteEnds notes crawls whose time is over.
+// noteEnds makes Review look at the documents of crawls whose time is over.
 func (s *Store) noteEnds() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,19 +123,20 @@ func (s *Store) noteEnds() {
 	})
 }
 
-// returning says when documents of a crawl are looked at that were in transit and are not to be fetched
-// again.
+// returning says when noteReturned looks at the documents of a crawl that were in transit and are
+// not to be fetched again.
 type returning struct {
 	at, pause int64    // seconds since 1970, seconds
-	away      []string // their DOC_IDs; nil: all documents of the crawl are looked at
+	away      []string // their DOC_IDs; nil: noteReturned looks at all documents of the crawl
 }
 
 // over reports whether nothing of a crawl is to be fetched any more.
 func (c *crawl) over(now int64) bool { return c.Stopped || c.rules != nil && c.rules.Over(now) }
 
-// awaitReturn makes noteReturned look at a crawl again, or no longer if is is false. away are the DOC_IDs
-// to look at. They are kept only if all crawls together then have maxAway at most; otherwise noteReturned
-// looks at all documents of the crawl. took is how many seconds the last such look took; 0: there was none.
+// awaitReturn makes noteReturned look at a crawl again, or no longer if is is false. away are the
+// DOC_IDs to look at. The store remembers them only if all crawls together then have maxAway at
+// most; otherwise noteReturned looks at all documents of the crawl. took is how many seconds the
+// last such look took; 0: there was none.
 func (s *Store) awaitReturn(id string, is bool, away []string, took int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,10 +155,11 @@ func (s *Store) awaitReturn(id string, is bool, away []string, took int64) {
 	s.returning[id] = returning{s.now() + pause, pause, away}
 }
 
-// noteReturned looks at crawls that had documents in transit that are not to be fetched again. Such a
-// document is scheduled when its spider's connection or its lease ends, and then nobody may ask for it.
-// A crawl that is over is reviewed once more then. It has ended when it has no documents in transit.
-// A crawl that goes on is reviewed once more, too, if not all of them are known by their DOC_IDs.
+// noteReturned looks at crawls that had documents in transit that are not to be fetched again. Such
+// a document is scheduled when its spider's connection or its lease ends, and then nobody may ask
+// for it. So Review looks once more at a crawl that is over; the crawl has ended when it has no
+// documents in transit. It also looks once more at a crawl that is not over, unless the store
+// remembers the DOC_IDs of all these documents.
 func (s *Store) noteReturned(ctx context.Context) (failed string, err error) {
 	for _, id := range s.returned() {
 		if one := s.lookReturned(ctx, id); one != nil {
@@ -194,8 +196,8 @@ func (s *Store) lookReturned(ctx context.Context, id string) error {
 	return err
 }
 
-// lookAway is lookReturned for a crawl that goes on. It ends those of the documents that have come back
-// and are not in scope.
+// lookAway is lookReturned for a crawl that is not over. It ends those of the documents that have
+// come back and are not in scope.
 func (s *Store) lookAway(ctx context.Context, id string, c *crawl) error {
 	s.mu.Lock()
 	away := s.returning[id].away
@@ -286,7 +288,7 @@ func (s *Store) review(ctx context.Context, id string) error {
 	if err == nil {
 		left, over := len(r.away) > 0, c.over(now)
 		if over {
-			r.away = nil // all documents are looked at
+			r.away = nil // noteReturned will look at all documents
 		}
 		s.awaitReturn(id, left, r.away, s.now()-now)
 		if !left || !over {
@@ -299,7 +301,7 @@ func (s *Store) review(ctx context.Context, id string) error {
 	return nil
 }
 
-// reviewed notes in the settings of a crawl that its documents have been looked at.
+// reviewed records in the settings of a crawl that its documents have been reviewed.
 func (s *Store) reviewed(ctx context.Context, id string, c *crawl) error {
 	if c == nil || !c.Review {
 		return nil
@@ -313,7 +315,7 @@ func (s *Store) reviewed(ctx context.Context, id string, c *crawl) error {
 	})
 }
 
-// setReviewing begins or ends noting which documents end while a review looks at documents.
+// setReviewing begins or ends the recording of the documents that end during a review.
 func (s *Store) setReviewing(is bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

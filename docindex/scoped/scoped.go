@@ -2,8 +2,8 @@
 // is not in the crawl's scope. When a scope changes it ends the stored documents that are no longer
 // in it.
 //
-// Scopes are kept by the store within, as settings of crawls. The decision is made here, for all
-// stores alike.
+// The store within keeps the scopes, as settings of crawls. This package applies them, in the same
+// way for all stores.
 package scoped
 
 import (
@@ -18,17 +18,17 @@ import (
 	"urlserver/internal/scope"
 )
 
-// Store is a store whose crawls have scopes. Use New. It is safe for concurrent use if the store
-// within is.
+// Store is a store whose crawls have scopes. New returns one. It is safe for concurrent use if the
+// store within is.
 type Store struct {
 	docindex.Store
 	names   *canonical.Rules     // make the texts by which URLs are known; nil: they are known by their own
-	shared  bool                 // by several daemons
+	shared  bool                 // several daemons use the store
 	pages   docindex.PageCounter // counts documents of crawls with a limited number of them
-	sites   *beliefs             // how far the lastmods of hosts are believed
+	sites   *beliefs             // how far the store believes the lastmods of hosts
 	now     func() int64         // seconds since 1970
-	turn    chan struct{}        // a semaphore of one: who has it reads or writes settings
-	looking chan struct{}        // a semaphore of one: who has it reviews a crawl
+	turn    chan struct{}        // a semaphore of one: its holder reads or writes settings
+	looking chan struct{}        // a semaphore of one: its holder reviews a crawl
 	wake    chan struct{}        // holds one while Run may have something to review
 	loaded  atomic.Int64         // when settings were read last, ms since 1970; 0: never
 	some    atomic.Bool          // there are crawls with settings
@@ -40,7 +40,7 @@ type Store struct {
 	crawls    map[string]*crawl
 	rules     map[string]*scope.Rules // by JSON of scopes: many crawls have equal ones
 	timed     map[string]*crawl       // of crawls, those whose scope has an end
-	reviews   map[string]struct{}     // crawls whose stored documents are to be looked at again
+	reviews   map[string]struct{}     // crawls whose stored documents Review has to look at
 	returning map[string]returning    // crawls that had documents in transit that are not in scope
 	recalls   []func(*docindex.Outcomes)
 	ends      map[string]struct{}    // DOC_IDs of out_of_scope outcomes during a review; nil: there is none
@@ -57,8 +57,8 @@ type sharedStore interface {
 type clocked interface{ Now() time.Time }
 
 const (
-	reread   = time.Second // how often a shared store is asked whether settings have changed
-	maxRules = 10_000      // rules that are remembered by their scope
+	reread   = time.Second // how often a shared store reads whether settings have changed
+	maxRules = 10_000      // compiled scopes that the store remembers
 )
 
 // New returns a store over another one, which it uses for everything else. rules name the query
@@ -100,9 +100,9 @@ func (s *Store) OnStop(cancel func(context.Context, *docindex.Outcomes) (ended i
 	}
 }
 
-// OnRecall is [docindex.Hooks.OnRecall]. recall is also called with documents that the slots have
-// and that are no longer in scope. They come back, and end when they are handed out again or looked
-// at, which Run does.
+// OnRecall is [docindex.Hooks.OnRecall]. The store also calls recall with documents that the slots
+// have and that are no longer in scope. They come back, and end when the store would hand them out
+// again, or when Run looks at them.
 func (s *Store) OnRecall(recall func(*docindex.Outcomes)) {
 	s.mu.Lock()
 	s.recalls = append(s.recalls, recall)
@@ -184,7 +184,7 @@ func (s *Store) read(ctx context.Context) error {
 	return nil
 }
 
-// install makes the settings of all crawls count. first: they were not known before.
+// install puts the settings of all crawls into force. first says that none were known before.
 func (s *Store) install(texts map[string]string, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,8 +198,9 @@ func (s *Store) install(texts map[string]string, first bool) {
 	}
 }
 
-// installLocked makes settings count. With review, the documents of a crawl whose settings have
-// changed are looked at again, as are those whose review an earlier daemon did not finish.
+// installLocked puts the settings of a crawl into force; text "": the crawl has none. If review is
+// true, Run looks again at the documents of a crawl whose settings have changed, and of a crawl
+// whose review an earlier daemon did not finish.
 func (s *Store) installLocked(id, text string, review bool) {
 	old := s.crawls[id]
 	if old != nil && old.text == text {
@@ -217,7 +218,7 @@ func (s *Store) installLocked(id, text string, review bool) {
 		c.tally, review = old.tally, review && (c.rules != old.rules || c.Stopped != old.Stopped)
 	}
 	if changed && c.countsMore(old) {
-		c.tally.stale.Store(true) // what was put meanwhile was not counted
+		c.tally.stale.Store(true) // documents that were put meanwhile were not counted
 	}
 	s.crawls[id] = c
 	s.some.Store(true)

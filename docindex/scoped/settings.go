@@ -135,7 +135,8 @@ func (s *Store) StopCrawlID(ctx context.Context, id string) error {
 	return err
 }
 
-// change changes the settings of a crawl ID. do changes the present ones, or returns that they are to be removed.
+// change changes the settings of a crawl ID. do changes the present settings, or returns that they
+// are to be removed.
 func (s *Store) change(ctx context.Context, id string, do func(*Settings) (remove bool, err error)) error {
 	if err := s.ready(ctx); err != nil {
 		return err
@@ -177,7 +178,7 @@ func (s *Store) change(ctx context.Context, id string, do func(*Settings) (remov
 	return s.forgetStale(ctx, id, c)
 }
 
-// textOf returns settings as they are kept, after a change.
+// textOf returns the text of settings for the store within, after a change.
 func (s *Store) textOf(ctx context.Context, id string, old *crawl, to Settings) ([]byte, error) {
 	var err error
 	if to, err = to.normal(); err != nil {
@@ -213,7 +214,8 @@ func (s *Store) textOf(ctx context.Context, id string, old *crawl, to Settings) 
 	return json.Marshal(to)
 }
 
-// maxCountedIDs is in lists of how many crawls the documents of their IDs are counted.
+// maxCountedIDs is the largest number of crawls in a list for which ListCrawls counts the documents
+// of their IDs.
 const maxCountedIDs = 100
 
 // ListCrawls is [docindex.CrawlLister.ListCrawls]. Crawls that have settings and belong to no
@@ -241,7 +243,7 @@ func (s *Store) ListCrawls(
 			if id != text || max == 0 {
 				continue
 			}
-			some = some[:max-1] // who looks for an ID gets it
+			some = some[:max-1] // whoever looks for an ID gets it
 		}
 		i, err := s.Crawl(ctx, id)
 		if err != nil {
