@@ -7,8 +7,8 @@ import (
 	"urlserver/docindex"
 )
 
-// Documents of a queue wait in branches by the shapes of their URLs, if they are links on pages. A
-// record that waits in a branch has the flag inBranch, and its URL says which branch.
+// A scheduled document that is a link on a page waits in the branch of its URL's shape. Its record
+// has the flag inBranch.
 
 // openDocsLocked tells package shapes how many documents of a queue are open.
 func (m *Store) openDocsLocked(queue uint32) (scheduled, inTransit uint64) {
@@ -32,7 +32,7 @@ func (m *Store) branchLocked(r *record) (t *shapes.Table[order], no uint32) {
 	return t, t.Branch(m.branches.Shape(m.docs.url(r)))
 }
 
-// pushLocked schedules a record. first: it is the first of its order.
+// pushLocked schedules a record. first reports whether the record is now the first of its order.
 func (m *Store) pushLocked(id uint32, r *record) (first bool) {
 	c := &m.orders[r.queue].order
 	if r.flags&inBranch != 0 {

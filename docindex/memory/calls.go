@@ -40,7 +40,7 @@ func (m *Store) releaseLocked(v *embedded.Serving, now int64) {
 	}
 }
 
-// serveSome fills a portion; more: there is another one.
+// serveSome fills a portion. more reports whether there is another one.
 func (m *Store) serveSome(v *embedded.Serving) (more bool) {
 	m.base.Mu.Lock()
 	defer m.base.Mu.Unlock()
@@ -64,7 +64,8 @@ func (m *Store) fillSomeLocked(v *embedded.Serving) (more bool) {
 	return false
 }
 
-// fillLocked hands out the URLs that the queue may hand out; full: the portion has no room for more of them.
+// fillLocked hands out URLs of the current queue. full reports whether the portion has no room for
+// further URLs.
 func (m *Store) fillLocked(v *embedded.Serving, now int64) (full bool) {
 	queue := v.Cursor.Queue
 	for left := m.base.Sched.Left(&v.Cursor); left > 0; left-- {

@@ -101,7 +101,7 @@ func (m *Store) purgeLocked(id uint32, now int64) {
 	m.completeLocked(id, now)
 }
 
-// countPurgedLocked counts a document that ends because its crawl was stopped, and notes its last
+// countPurgedLocked counts a document that ends because its crawl was stopped, and sets its last
 // outcome.
 func (m *Store) countPurgedLocked(id uint32, now int64) {
 	b := m.crawls.crawlOf(id)

@@ -40,7 +40,7 @@ func (m *Store) deleteQueue(id uint32, s docindex.Scope) int {
 	return int(n.URLs[docindex.Scheduled] + n.URLs[docindex.InTransit] + n.URLs[docindex.Completed])
 }
 
-// freeSomeLocked removes documents of a dropped queue; more: some are left.
+// freeSomeLocked removes documents of a dropped queue. more reports whether some are left.
 func (m *Store) freeSomeLocked(queue uint32, o *docindex.Outcomes) (more bool) {
 	c := &m.orders[queue]
 	now := m.base.Now()

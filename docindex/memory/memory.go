@@ -19,15 +19,15 @@ import (
 // bytes, without pointers for the garbage collector. Queues take turns at the slots with one
 // document each.
 //
-// The DOC_ID that it gives is the number of the document, from 1 on. Numbers of removed documents
-// are reused. A client may give any other DOC_ID, also such a number: a later document that would
-// get the number then gets one above 2^32.
+// If a client gives no DOC_ID, it is the number of the document, from 1 on. The store reuses the
+// numbers of removed documents. A client may give any other DOC_ID, also such a number: a later
+// document that would get the number then gets one above 2^32.
 //
 // An outcome counts for a document only if it names the document's URL or none. So the outcome of a
 // document that was handed out before a restart completes no other document. While one consumer has
 // URLs of a host, the other consumers get none of it.
 //
-// Safe for concurrent use.
+// A Store is safe for concurrent use.
 type Store struct {
 	embedded.Contract
 	base embedded.Base // its lock guards all below
@@ -48,8 +48,8 @@ var _ docindex.Store = (*Store)(nil)
 // New returns an empty store that grows without a limit of its own.
 func New() *Store { return NewLimited(math.MaxInt64) }
 
-// NewLimited returns an empty store that adds no document while it takes limit bytes, those of the
-// garbage collector with it.
+// NewLimited returns an empty store that adds no document while it takes limit bytes or more, the
+// garbage collector's share included.
 func NewLimited(limit int64) *Store {
 	m := &Store{docs: newDocumentTable(), crawls: newCrawlMembers(), limit: limit}
 	m.base.Init((*body)(m), m.crawls.Stats)
@@ -61,7 +61,7 @@ func NewLimited(limit int64) *Store {
 // made, and never goes back. It is for simulations.
 func (m *Store) SetClock(elapsed func() time.Duration) { m.base.SetClock(elapsed) }
 
-// body is a Store as [embedded.Body].
+// body makes a Store an [embedded.Body].
 type body Store
 
 func (*body) UsableLocked() error { return nil }
@@ -266,7 +266,7 @@ func (m *Store) updateLocked(id uint32, p *docindex.Put, now int64) {
 	m.scheduleLocked(id, now)
 }
 
-// noteReportLocked notes the last outcome of a document that an update ends: the document is in
+// noteReportLocked sets the last outcome of a document that an update ends: the document is in
 // transit, or the update completes it.
 func (m *Store) noteReportLocked(id uint32, completes bool, now int64) {
 	r := m.docs.records.At(id)

@@ -74,7 +74,7 @@ func (m *Store) finishLocked(id uint32, to docindex.State, now int64) {
 	m.base.Sched.CountBack(r.queue, m.hostLocked(r), r.consumer(), now)
 }
 
-// consumer returns who has a document that is in transit.
+// consumer returns the consumer that has a document in transit.
 func (r *record) consumer() queuesched.Consumer {
 	switch {
 	case r.flags&viaFrontier != 0:
@@ -144,14 +144,14 @@ func (m *Store) pickLocked(queue uint32, consumer queuesched.Consumer, now int64
 	}
 }
 
-// firstLocked is pickLocked without stopped crawls. It skips documents on hosts that may not be
-// requested, up to a bound.
+// firstLocked is like pickLocked, but also returns documents of stopped crawls. It skips documents
+// on hosts that may not be requested, up to a bound.
 func (m *Store) firstLocked(queue uint32, consumer queuesched.Consumer, now int64) uint32 {
 	plain := m.availableLocked(queue, &m.orders[queue].order, consumer, now)
 	return m.inTurnLocked(queue, plain, consumer, now)
 }
 
-// availableLocked is firstLocked for one of the orders of a queue.
+// availableLocked is like firstLocked, for one of the orders of a queue.
 func (m *Store) availableLocked(queue uint32, c *order, consumer queuesched.Consumer, now int64) uint32 {
 	if !m.base.Sched.AnyHost(queue) {
 		if c.root == 0 || embedded.DueMS(m.docs.records.At(c.root).due()) > now {
@@ -177,6 +177,6 @@ func (m *Store) availableLocked(queue uint32, c *order, consumer queuesched.Cons
 	return found
 }
 
-// maxSkipped is how many documents are skipped in a queue with several hosts before another queue
+// maxSkipped is how many documents a call skips in a queue with several hosts before another queue
 // has its turn.
 const maxSkipped = 64

@@ -72,7 +72,7 @@ func (m *Store) recallSome(queue, last uint32, o *docindex.Outcomes) (_ uint32, 
 	return last, true
 }
 
-// recallLocked adds a document if the slots have it.
+// recallLocked adds a document to o if the slots have it and somebody takes recalls.
 func (m *Store) recallLocked(id uint32, o *docindex.Outcomes) {
 	if r := m.docs.records.At(id); len(m.base.Recalls) > 0 && r.state() == docindex.InTransit &&
 		r.flags&viaFrontier == 0 {

@@ -23,7 +23,7 @@ func (m *Store) Lease(ctx context.Context, max int, reject []string, lease time.
 	return m.handOut(ctx, max, reject, lease, b)
 }
 
-// handOut hands out with a lease, or without one if it is 0.
+// handOut hands out up to limit documents: with a lease, or without one if lease is 0.
 func (m *Store) handOut(ctx context.Context, limit int, reject []string, lease time.Duration, b *docindex.Batch) error {
 	return embedded.HandOut(ctx, limit, len(reject), func(ask int) (got int, more bool, err error) {
 		got, more = m.handOutSome(ask, reject, lease, b)
@@ -102,8 +102,8 @@ func (m *Store) Pause(ctx context.Context, o *docindex.Outcomes) error {
 	})
 }
 
-// pauseLocked notes the pause and the gap that an outcome has for its document's host. Times are in
-// ms here: a shorter pause is over.
+// pauseLocked records the pause and the gap that an outcome has for its document's host. It ignores
+// a pause of less than a millisecond.
 func (m *Store) pauseLocked(out *docindex.Outcome, r *record, now int64) {
 	if pause, gap := out.Pause.Milliseconds(), out.Gap.Milliseconds(); pause > 0 || gap > 0 {
 		m.base.Sched.PauseHostOf(r.queue, m.hostLocked(r), now+pause, gap, now)
