@@ -73,15 +73,15 @@ func (s *Store) clash(ctx context.Context, alias string, hosts []string) error {
 	return nil
 }
 
-// step is how far the changes of aliases were when a call looked.
+// step is how far the changes of aliases had got when a call last looked.
 type step struct {
 	id    uint64
 	phase int
 }
 
-// next returns the number of an attempt that read c. It begins to count again when the changes have
-// made a step since the last attempt: a call gives up because nothing goes on, or when its context
-// ends, and not because it has tried as often as others were before it.
+// next returns the number of an attempt that read c. If the changes have made a step since the last
+// attempt, it returns busyTries at most. So a call gives up when nothing makes progress, or when its
+// context ends, and not because many others were before it.
 func (s *step) next(c change, try int) int {
 	if now := (step{c.ID, c.Phase}); now != *s {
 		*s = now
@@ -151,9 +151,10 @@ func (s *Store) swapChange(ctx context.Context, was []byte, c change) (bool, err
 // anyChange stands for the IDs of all changes.
 const anyChange = 0
 
-// finishChange completes the change with the ID if it is in progress, whichever process began it. With
-// anyChange it goes on until no change is in progress. Many processes may complete a change at once:
-// each step is done to a record once, and a late process finds that the record has passed the step.
+// finishChange completes the change with the ID if it is in progress, whichever process began it.
+// With anyChange it completes changes until none is in progress. Many processes may complete a
+// change at once: each step is done to a record once, and a late process finds that the record has
+// passed the step.
 func (s *Store) finishChange(ctx context.Context, id uint64) error {
 	var seen step
 	for try := 0; ; {

@@ -156,7 +156,8 @@ func (s *Store) Bind(ctx context.Context, bindings []reservation.Binding, ttl ti
 }
 
 // bind writes a binding for ttl ms into the host's record, unless one that lasts as long is there.
-// Before, if the host is covered by leases or held back, it makes them count for the host's group.
+// If leases cover the host, or nobody may lease it yet, bind first makes that hold for the host's
+// group, too.
 func (s *Store) bind(ctx context.Context, b reservation.Binding, now, ttl int64) (
 	bound reservation.Bound, err error) {
 	late := s.late()
@@ -217,8 +218,9 @@ func (r *record) answer(g *versioned) {
 	}
 }
 
-// othersUntil returns until when others may go by an answer of Bind that is not the group in force: for h, whose
-// group is g, or for the name that h belongs to it through. 0: nobody does.
+// othersUntil returns until when other processes may go by an answer of Bind that is not the group
+// in force: for h, whose group is g, or for via, the name through which h belongs to g. 0: none
+// does.
 func (s *Store) othersUntil(ctx context.Context, h, via, g *versioned, now int64) (until int64, err error) {
 	if until = h.answeredOther(g, now); via == h || via.BoundTo <= now {
 		return until, nil

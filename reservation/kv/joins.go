@@ -9,8 +9,9 @@ import (
 	"urlserver/reservation"
 )
 
-// mostJoins is how many calls of JoinAlias one change is for. Each host makes it longer by some ten calls of the
-// KV, Config.Parallel at a time, and the context of one call of JoinAlias has to last for all of them.
+// mostJoins is how many calls of JoinAlias one change answers at most. Each host makes the change
+// longer by some ten calls of the KV, Config.Parallel at a time, and the context of one call of
+// JoinAlias has to last for all of them.
 const mostJoins = 16
 
 // join is a call of JoinAlias.
@@ -23,9 +24,9 @@ type join struct {
 }
 
 // JoinAlias implements [reservation.Store.JoinAlias]. Only changes set the alias of a host, and there is one
-// change at a time. So what was read after the last change is still true if the next change is this one. The
-// call whose turn it is makes one change for all that wait for the same alias. If that fails, the others go on
-// waiting for their turns.
+// change at a time. So a record that was read after the last change is still true if the next change is this
+// one. The call whose turn it is makes one change for all calls that wait for the same alias. If that fails,
+// the others wait on for their turns.
 func (s *Store) JoinAlias(ctx context.Context, alias string, hosts []string) (aliases []string, err error) {
 	hosts, err = reservation.CheckJoin(alias, hosts)
 	if err != nil {
@@ -87,7 +88,7 @@ func (s *Store) takeJoins(alias string, j *join) (all []*join) {
 	return all
 }
 
-// endJoin notes that a join's caller waits no longer.
+// endJoin records that a join's caller waits no longer.
 func (s *Store) endJoin(alias string, j *join) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,7 +147,7 @@ func (s *Store) union(ctx context.Context, alias string, joins []*join) (all []s
 	return all, changes, nil
 }
 
-// joined returns the alias that each host has when those without one have joined, and these.
+// joined returns the alias of each host after those without one have joined alias, and these hosts.
 func joined(alias string, hosts []*versioned) (aliases, news []string) {
 	for _, h := range hosts {
 		if h.Alias == "" {

@@ -116,7 +116,8 @@ func (s *Store) late() int64 {
 	return s.cfg.Late()
 }
 
-// passed returns the moment at which at has passed by the time of each process, now being this one's.
+// passed returns a moment at which at has passed by the time of every process. now is this process'
+// time.
 func (s *Store) passed(at, now int64) int64 {
 	if at <= now {
 		return at
@@ -341,7 +342,7 @@ type ended struct {
 	over   ref
 	host   string // the leased host
 	covers []string
-	next   int64 // nobody can lease what it covered before, ms
+	next   int64 // nobody can lease the names that it covered before, ms
 }
 
 // expire removes from a record, as read, what has ended by now: a lost lease, which it returns for

@@ -287,7 +287,7 @@ func (s *Store) ReserveNextHost(ctx context.Context, lease time.Duration, most i
 	return nil, reservation.ErrNotNow
 }
 
-// nextRows serves up to so many due rows, and reports whether there were any.
+// nextRows serves up to most due rows, and reports whether there were any.
 func (s *Store) nextRows(ctx context.Context, most int, now int64,
 	c reservation.Call) (list []reservation.Reservation, found bool, err error) {
 	rows, err := s.takeRows(ctx, most, now)
