@@ -84,8 +84,8 @@ func deadlineOf(ctx context.Context) (own context.Context, cancel context.Cancel
 	return context.WithoutCancel(ctx), func() {}
 }
 
-// join adds a request to the next batch, and starts that if it may begin now. alone says that the
-// caller is to run it, as nobody else is in it.
+// join adds a request to the next batch, and starts the batch if it may begin now. If alone is
+// true, nobody else is in the batch, and the caller has to run it.
 func (r *batcher[T, R]) join(ctx context.Context, asked T) (mine *batch[T, R], place int, alone bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -102,7 +102,7 @@ func (r *batcher[T, R]) join(ctx context.Context, asked T) (mine *batch[T, R], p
 	return mine, len(mine.asked) - 1, alone
 }
 
-const minBeside = 8 // callers: for so many a script's fixed cost is small
+const minBeside = 8 // callers; for this many, a script's fixed cost is small
 
 // nextLocked returns the batch that begins now; nil: none does.
 func (r *batcher[T, R]) nextLocked() (now *batch[T, R]) {

@@ -6,7 +6,7 @@ import (
 	"net"
 )
 
-// connection tells its store when it ends. What is sent next goes through another connection, which
+// connection tells its store when it ends. The next command goes through another connection, which
 // may lead to another Redis.
 type connection struct {
 	net.Conn

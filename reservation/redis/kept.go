@@ -10,12 +10,13 @@ import (
 )
 
 // Redis replicates after it has answered, so a fail-over loses the writes that the replica had not
-// received. A lost lease does no harm: no new one is given until it would have ended. A binding is
-// in force for longer. If one is lost, its daemons go on asking the host in its group, while another
-// daemon binds the host elsewhere. So the scripts that bind hosts wait for a replica.
+// received. A lost lease does no harm: the store gives no new one until the lost one would have
+// ended. A binding is in force for longer. If one is lost, its daemons still request the host in
+// its group, while another daemon binds the host elsewhere. So the scripts that bind hosts wait for
+// a replica.
 
-// runKept runs scripts as run does. If this Redis has replicas, one of them has what was written
-// when there is an answer without an error. If none takes it in time, the call fails and may be
+// runKept runs scripts as run does. If this Redis has replicas, an answer without an error means
+// that one of them has the writes. If none acknowledges them in time, the call fails and may be
 // repeated. Redis drops a replica that is silent for its repl-timeout; then no call waits for it.
 func (s *Store) runKept(ctx context.Context, ops []op) (answers []answer) {
 	answers = make([]answer, len(ops))

@@ -30,8 +30,8 @@ import (
 const (
 	dialTimeout  = 2 * time.Second
 	writeTimeout = 5 * time.Second // for an answer, too
-	retryDial    = time.Second     // no sooner after a Redis that was not there
-	maxMoves     = 5               // times that a call is told of another node, as while slots move; then it fails
+	retryDial    = time.Second     // after a Redis could not be reached, it is dialled again no sooner
+	maxMoves     = 5               // times that a cluster may send a call to another node, as while slots move
 
 	runBatch   = 10   // scripts under way at once, of one caller
 	callBatch  = 100  // calls of one script
@@ -46,15 +46,16 @@ const (
 
 // Config configures a Store.
 type Config struct {
-	Addrs    []string // "host:port"; several, or one that is in one: Redis Cluster
+	Addrs    []string // "host:port"; several, or the address of a cluster's node: Redis Cluster
 	Prefix   string   // before each key
 	Password string
 	TLS      *tls.Config // nil: plain TCP
 	Penalty  time.Duration
-	Log      zerolog.Logger // of keys that others have spoilt; its zero value logs nothing
+	Log      zerolog.Logger // for keys of a wrong type; the zero value logs nothing
 }
 
-// Store is a reservation.Store in Redis. Use New, and Close when done.
+// Store is a reservation.Store in Redis. New returns one, and the caller must call Close at the
+// end.
 type Store struct {
 	reservation.SingleCalls
 	cfg      Config
@@ -68,13 +69,13 @@ type Store struct {
 	replica    time.Duration // at most, until a replica has taken what was written
 
 	changes atomic.Int64  // connections that have begun, and ends of connections
-	met     atomic.Int64  // changes when it last told Redis of itself
+	met     atomic.Int64  // value of changes at the last arrive
 	longest atomic.Int64  // lease in ms that this store has asked for
-	token   atomic.Uint64 // highest that it was given
+	token   atomic.Uint64 // the highest token that this store has got
 
 	mu     sync.Mutex // guards the client; held while it is made
 	client rueidis.Client
-	failed time.Time // when that went wrong
+	failed time.Time // when connecting failed last
 	err    error
 	closed bool
 }
@@ -241,7 +242,7 @@ func isNoScript(err error) bool {
 // refused has changed nothing.
 func isFull(err error) bool {
 	failure, ok := rueidis.IsRedisErr(err)
-	// behind the place in the script, where that passed it on
+	// a script that passes the error on puts its own place before this text
 	return ok && strings.Contains(failure.Error(), "OOM command not allowed")
 }
 

@@ -63,7 +63,7 @@ func (s *Store) releaseHost(ctx context.Context, c reservation.Call) (a reservat
 	return a
 }
 
-// part is what one script does of a batch: the requests at these indexes.
+// part is the part of a batch that one script does: the requests at these indexes.
 type part struct {
 	releases, nexts []int
 	reserved        int // at most

@@ -34,7 +34,7 @@ local function bind(host, proposed)
   end
   local until_ms = new and 0 or others(host, bound, group)
   if via then until_ms = math.max(until_ms, others(bound, via, group_of(bound))) end
-  local held, holds = until_ms > now + 1, num(call('ZSCORE', BOUND, host)) -- 1: a question holds nobody back
+  local held, holds = until_ms > now + 1, num(call('ZSCORE', BOUND, host)) -- 1: a binding for 1 ms, which only asks, holds nobody back
   -- The binding of a host that is held back is not extended: a host whose alias changes again and again would be held
   -- back for ever.
   if not held and holds < ends then
