@@ -216,8 +216,8 @@ func (s *Store) bindLocked(b reservation.Binding, now, until int64) reservation.
 	return reservation.Bound{Group: g.name, Left: left}
 }
 
-// othersLocked returns until when others may go by an answer of Bind that is not the group in force of a name;
-// 0: nobody does.
+// othersLocked returns until when others may go by an answer of Bind for a name that is not its
+// group in force; 0: nobody does.
 func (s *Store) othersLocked(r *record, now int64) int64 {
 	if r.bound == nil || r.boundUntil <= now || s.groupLocked(r, now).name == r.answered {
 		return 0

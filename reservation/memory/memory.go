@@ -73,7 +73,7 @@ func (s *Store) readClockLocked() {
 }
 
 // housekeepLocked ends leases and bindings whose time has passed, queues groups that are ready, and
-// drops records. It does at most so many of each, and reports whether more are left.
+// drops records. It handles at most most of each, and reports whether more are left.
 func (s *Store) housekeepLocked(now int64, most int) (more bool) {
 	expired := func(id uint32) { s.expireLocked(s.locks[id], now) }
 	unbind := func(id uint32) { s.unbindLocked(s.byID[id], now) }
@@ -89,7 +89,7 @@ func (s *Store) housekeepLocked(now int64, most int) (more bool) {
 		popDue(&s.waiting, now, most, queue) || popDue(&s.forget, now, most, drop)
 }
 
-// popDue calls do with each element of a heap that is due, at most so many times. do removes the
+// popDue calls do with each element of a heap that is due, at most most times. do removes the
 // element from the heap or moves it. popDue reports whether more elements are due.
 func popDue(heap *timeheap.Heap, now int64, most int, do func(id uint32)) (more bool) {
 	for i := 0; ; i++ {

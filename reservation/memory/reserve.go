@@ -53,7 +53,7 @@ func (s *Store) coverLocked(l *lock, r *record, now int64) {
 	s.unqueueLocked(r)
 }
 
-// unlockLocked ends a lease. Nobody can lease what it covered before next.
+// unlockLocked ends a lease. Nobody can lease the names that it covered before next.
 func (s *Store) unlockLocked(l *lock, next, now int64) {
 	s.leases.Remove(l.id)
 	s.locks[l.id] = nil
