@@ -98,7 +98,7 @@ func (o *openLists) send(ctx context.Context, p *page) (total uint64, err error)
 // end returns the number of the first row behind a page.
 func (p *page) end() uint64 { return p.start + uint64(cmp.Or(p.size, pageSize)) }
 
-// send sends the rows of a page. more: rows may follow it.
+// send sends the rows of a page. more reports whether rows may follow it.
 func (l *openList) send(p *page) (more bool, err error) {
 	for end := p.end(); l.at < end; l.at++ {
 		one, ok := l.next()
@@ -162,7 +162,8 @@ func (o *openLists) keep(l *openList) {
 	}
 }
 
-// expire closes the lists that are too old, and comes again while others are open.
+// expire closes the lists that are too old. While others are open, it calls itself again after
+// openLife.
 func (o *openLists) expire() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
