@@ -51,10 +51,10 @@ func crawlVerb(verb, short string, is func(fields) bool) *cobra.Command {
 		Short: short,
 		Long: short + ": sends the JSON requests of files, or of standard input for -, to a running " +
 			"daemon, one after\n" +
-			"the other, and prints the replies, one a line. What requests look like, urlserver schema tells.\n" +
-			"Refused requests are reported on standard error, the others are sent all the same, and the " +
-			"exit status is 1.\n" +
-			"Crawls whose URLs are dropped, because they were stopped or have expired, are named on standard error.",
+			"the other, and prints the replies, one a line. urlserver schema prints the form of the requests.\n" +
+			"If a request is refused, the command reports it on standard error, sends the others, and ends with " +
+			"status 1.\n" +
+			"It also names there the crawls whose URLs are dropped because the crawl was stopped or has expired.",
 		Example: "  urlserver crawl " + verb + " requests.ndjson",
 		Args:    clihelp.Takes(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {

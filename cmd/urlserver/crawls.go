@@ -116,8 +116,8 @@ func crawlListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [TEXT]",
 		Short: "List crawls, those with most open documents first",
-		Long: "Lists crawls, those with most open documents first, at most 50. With TEXT only those " +
-			"that have it in a name.\n" +
+		Long: "Lists at most 50 crawls, those with most open documents first. With TEXT it lists only crawls " +
+			"with TEXT in a name.\n" +
 			"A crawl is listed if an application submitted it, or if it has or had a scope; crawl show " +
 			"knows the others, too.\n" +
 			"The counts may be some seconds old.",
@@ -167,13 +167,14 @@ func crawlShowCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "show ID",
-		Short: "Show one crawl and how many of its documents are where",
-		Long: "Prints one crawl: its state, and how many of its documents are where. Where several " +
+		Short: "Show one crawl and the counts of its documents",
+		Long: "Prints one crawl: its state, and the counts of its documents. If several " +
 			"crawls have this ID,\n" +
 			"--app and --spider name one of them.\n" +
-			"Completed documents have ended with any outcome, except those purged: the stop or the\n" +
-			"expiry of an application's crawl ended these. Of a crawl without an application, completed\n" +
-			"counts all that have ended, and given out those in slots and at clients.",
+			"Completed documents have ended, with any outcome. Purged documents were ended by the stop or\n" +
+			"the expiry of an application's crawl and do not count as completed. For a crawl without an\n" +
+			"application, completed counts all documents that have ended, and given out counts those in\n" +
+			"slots and at clients.",
 		Example: "  urlserver crawl show c1\n  urlserver crawl show c1 --json",
 		Args:    clihelp.Takes(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -322,10 +323,10 @@ func crawlStopCommand() *cobra.Command {
 	var app, spider string
 	cmd := crawlVerb("stop", "Stop crawls for good", func(f fields) bool { return f.Action == "stop" })
 	cmd.Use = "stop ID|FILE…|-"
-	cmd.Long = "Stops crawls for good: the index refuses what comes for them, and their waiting " +
-		"documents are purged. Documents at\n" +
-		"spiders go on. FILE, or - for standard input, has JSON requests, as urlserver schema prints.\n" +
-		"ID names a crawl; where there is a file of that name, it is taken for FILE."
+	cmd.Long = "Stops crawls for good: the index refuses further URLs of them, and purges their waiting " +
+		"documents. Spiders finish\n" +
+		"the documents that they have. FILE, or - for standard input, has JSON requests, as urlserver schema prints.\n" +
+		"ID names a crawl; if a file of that name exists, the argument is FILE."
 	cmd.Example = "  urlserver crawl stop c1\n  urlserver crawl stop c1 --app myapp"
 	sendFiles := cmd.RunE
 	var c client

@@ -31,12 +31,13 @@ func exportCommand() *cobra.Command {
 		Long: "Writes the URLs and settings of the embedded doc index of a running daemon to a file, or " +
 			"to standard output for -:\n" +
 			"one JSON object a line, packed by zstd if the name ends in .zst, by gzip if in .gz. " +
-			"The file appears when it is whole, and then\n" +
-			"takes the place of one with its name; only its owner may read it. A symbolic link is not " +
+			"The file appears when it is complete, and then\n" +
+			"replaces a file of its name; only its owner may read it. A symbolic link is not " +
 			"followed. Prints one\n" +
-			"JSON line with how many URLs and settings it has. It can be imported into any kind of " +
-			"index, and by the URL Frontier's own client. What is put or fetched meanwhile is in it\n" +
-			"as it was before or after.",
+			"JSON line with how many URLs and settings the file has. Any kind of index and the URL " +
+			"Frontier's own client can\n" +
+			"import it. If a URL is put or fetched during the export, the file has its state from before " +
+			"or after that.",
 		Example: "  urlserver export all.ndjson.zst",
 		Args:    clihelp.Takes(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {

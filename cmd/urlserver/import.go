@@ -17,13 +17,13 @@ func importCommand() *cobra.Command {
 		Short: "Put what export wrote into a running daemon",
 		Long: "Puts the URLs and settings of a file that export wrote, or a URL Frontier's own client, " +
 			"into the embedded doc\n" +
-			"index of a running daemon; - is standard input. What zstd or gzip has packed is unpacked. " +
-			"What the index knows\n" +
-			"stays as it is, so the same file may be imported again. Prints one JSON line with how many " +
+			"index of a running daemon; - is standard input. Files packed with zstd or gzip are unpacked. " +
+			"URLs that the index\n" +
+			"knows do not change, so the same file may be imported again. Prints one JSON line with how many " +
 			"were new and known,\n" +
 			"renumbered (their DOC_IDs were taken), settings, invalid, and dropped (their crawl was stopped or has " +
 			"expired).\n" +
-			"Lines that cannot be used are named on standard error, and the rest is taken; then the exit status is 1.",
+			"Lines that cannot be used are named on standard error, and the rest is put; then the exit status is 1.",
 		Example: "  urlserver import all.ndjson.zst",
 		Args:    clihelp.Takes(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {

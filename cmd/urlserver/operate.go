@@ -124,7 +124,7 @@ func delayCommand() *cobra.Command {
 		Long: "Sets the least time between two URLs of HOST that the embedded index gives out, to " +
 			"spiders and URL Frontier\n" +
 			"clients together, in all crawls. DURATION is in whole seconds, as in 10s or 2m; 0s\n" +
-			"takes the delay away. Other limits hold beside it.",
+			"removes the delay. Other limits still hold.",
 		Example: "  urlserver delay example.org 10s\n  urlserver delay example.org 0s",
 		Args:    clihelp.Takes(cobra.ExactArgs(2)),
 	}, func(ctx context.Context, c *client, args []string) (string, error) {

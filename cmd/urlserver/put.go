@@ -60,17 +60,17 @@ func putCommand() *cobra.Command {
 			"NDJSON, if its name\n" +
 			"ends in .ndjson or .jsonl or it begins with a brace: {\"url\", \"doc_id\"?, \"priority\"?, " +
 			"\"crawl\"?, \"key\"?, \"due\"?, \"metadata\"?}.\n" +
-			"Invalid lines are named on standard error and do no harm; the exit status is 0 if all " +
+			"Invalid lines are named on standard error; the other lines are put. The exit status is 0 if all " +
 			"lines could be sent\n" +
 			"and one of them was valid.\n" +
-			"What is known already stays as it is, so the same file may be put again. What zstd or gzip " +
-			"has packed is unpacked.\n" +
+			"A known URL does not change, so the same file may be put again. Files packed with zstd or gzip " +
+			"are unpacked.\n" +
 			"A known URL with \"due\": \"now\" is fetched again.\n\n" +
 			"The flags --deny, --depth, --domain, --host, --max-pages and --same-site set the crawl's " +
 			"scope, in place of the one that\n" +
-			"it had. The scope holds for the links on its pages, too. Without --crawl the crawl's ID follows " +
-			"from the scope. A URL\n" +
-			"that is not in scope counts as out_of_scope.",
+			"it had. The scope holds for the links on its pages, too. Without --crawl the command makes the crawl's " +
+			"ID from the scope.\n" +
+			"A URL that is not in scope counts as out_of_scope.",
 		Example: "  echo https://example.org/ | urlserver put --same-site -\n" +
 			"  echo '{\"url\":\"https://example.org/\",\"due\":\"now\"}' | urlserver put -\n" +
 			"  urlserver put --crawl docs --domain example.org --depth 3 --deny /calendar/ urls.txt\n" +

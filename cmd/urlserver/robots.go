@@ -31,7 +31,7 @@ func robotsCommand() *cobra.Command {
 		Long: "Reads a robots.txt from FILE, or from standard input for -, and prints one JSON line: " +
 			"whether AGENT may fetch URL,\n" +
 			`the rule that decided ("" if none matched), and the pause asked for between two requests, in seconds.` + "\n" +
-			"What is beyond the default robots.max_size is not read, as by the daemon.",
+			"Like the daemon, it does not read beyond the default robots.max_size.",
 		Example: "  curl -s https://example.org/robots.txt | urlserver robots --agent mybot - " +
 			"https://example.org/private",
 		Args: clihelp.Takes(cobra.ExactArgs(2)),

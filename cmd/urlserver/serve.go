@@ -42,12 +42,12 @@ func serveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "serve FILE",
 		Short: "Run the daemon with a settings file",
-		Long: "Runs the daemon until SIGTERM or SIGINT: then it sends nothing more, waits up to 10 " +
-			"seconds for what is at\n" +
-			"spiders, hands the outcomes to the doc index, and ends. A signal that comes more than one second\n" +
-			"later ends it at once.\n" +
-			"On SIGHUP it reads FILE again and applies what a running daemon can change; the log names the rest.\n" +
-			"Variables of the environment go before FILE: URLSERVER_HTTP_LISTEN is http.listen.",
+		Long: "Runs the daemon until SIGTERM or SIGINT. Then it sends nothing more, waits up to 10 " +
+			"seconds for documents at\n" +
+			"spiders, reports the outcomes to the doc index, and ends. A second signal, more than one second\n" +
+			"later, ends it at once.\n" +
+			"On SIGHUP it reads FILE again and applies the settings that can change while it runs; the log names the rest.\n" +
+			"Variables of the environment override FILE: URLSERVER_HTTP_LISTEN is http.listen.",
 		Example: "  urlserver serve my.toml",
 		Args:    clihelp.Takes(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -44,7 +44,7 @@ func showCommand() *cobra.Command {
 		Long: "Shows the state of a URL in the embedded doc index of a running daemon: whether it waits, " +
 			"is out or has ended,\n" +
 			"when it is due next, and its last outcome with HTTP status and time.\n" +
-			"The URL is looked up as put stores it, so it need not be written in the same way.\n" +
+			"The daemon normalises the URL as put does, so it need not be written in the same way.\n" +
 			"Exit status 1 if the index does not know it.",
 		Example: "  urlserver show https://example.org/\n  urlserver show --crawl news https://example.org/",
 		Args:    clihelp.Takes(cobra.ExactArgs(1)),

@@ -22,16 +22,16 @@ func topCommand() *cobra.Command {
 		Short: "Watch a running daemon",
 		Long: "Shows how a running daemon is doing, each second: its slots, and which level keeps each\n" +
 			"from sending: its site, its address, or its shared network. On a terminal it takes keys:\n" +
-			"  up, down, Enter  choose a row; why nothing is sent to its host now\n" +
+			"  up, down, Enter  choose a row, and show why nothing is sent to its host now\n" +
 			"  d g n a s        sort by documents held, gap, next send, documents at spiders, slot; the " +
-			"same again: the other way round\n" +
-			"  /                search for a host or group: what is in the list, and why nothing is " +
+			"same key again reverses the order\n" +
+			"  /                search for a host or group, and show why nothing is " +
 			"sent to the host now\n" +
-			"  space            hold the view, or go on\n" +
+			"  space            freeze the view, or continue\n" +
 			"  P                pause the daemon's sending, or resume it; asks first\n" +
 			"  ?                show the keys\n" +
 			"  q                quit\n" +
-			"Elsewhere it prints a line a second.",
+			"If the output is no terminal, it prints a line a second.",
 		Example: "  urlserver top\n  urlserver top --lines 5",
 		Args:    clihelp.Takes(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
