@@ -325,7 +325,8 @@ func crawlStopCommand() *cobra.Command {
 	cmd.Use = "stop ID|FILE…|-"
 	cmd.Long = "Stops crawls for good: the index refuses further URLs of them, and purges their waiting " +
 		"documents. Spiders finish\n" +
-		"the documents that they have. FILE, or - for standard input, has JSON requests, as urlserver schema prints.\n" +
+		"the documents that they have. FILE, or - for standard input, has JSON requests, as urlserver\n" +
+		"schema prints. " +
 		"ID names a crawl; if a file of that name exists, the argument is FILE."
 	cmd.Example = "  urlserver crawl stop c1\n  urlserver crawl stop c1 --app myapp"
 	sendFiles := cmd.RunE

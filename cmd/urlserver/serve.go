@@ -46,7 +46,8 @@ func serveCommand() *cobra.Command {
 			"seconds for documents at\n" +
 			"spiders, reports the outcomes to the doc index, and ends. A second signal, more than one second\n" +
 			"later, ends it at once.\n" +
-			"On SIGHUP it reads FILE again and applies the settings that can change while it runs; the log names the rest.\n" +
+			"On SIGHUP it reads FILE again and applies the settings that can change while it runs; the log " +
+			"names the rest.\n" +
 			"Variables of the environment override FILE: URLSERVER_HTTP_LISTEN is http.listen.",
 		Example: "  urlserver serve my.toml",
 		Args:    clihelp.Takes(cobra.ExactArgs(1)),
