@@ -21,13 +21,13 @@ func checkCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE",
 		Short: "Check a settings file",
-		Long: "Reads a settings file as serve does and tells all mistakes in it, with line, key and " +
-			"what is allowed.\n" +
+		Long: "Reads a settings file as serve does and reports all mistakes in it, with line, key and " +
+			"allowed values.\n" +
 			"If there are none, it looks for listeners on one port, for files that cannot be read, and for " +
 			"a crawl log\n" +
 			"that cannot be written. Exit status 1 if anything is wrong.\n" +
-			"Tells which settings differ from their defaults, and where each is from: the file, or the\n" +
-			"environment (URLSERVER_HTTP_LISTEN is http.listen), which goes before the file. Warns of variables\n" +
+			"Prints the settings that differ from their defaults, and the source of each: the file, or the\n" +
+			"environment (URLSERVER_HTTP_LISTEN is http.listen), which overrides the file. Warns of variables\n" +
 			"that name no setting, of tokens that are short, and of secrets in a file that others can read.",
 		Example: "  urlserver check my.toml",
 		Args:    clihelp.Takes(cobra.ExactArgs(1)),

@@ -20,7 +20,7 @@ func operateCommands() []*cobra.Command {
 	return []*cobra.Command{
 		pauseCommand("pause", "Stop sending URLs to spiders",
 			"Fetches that are open go on. A daemon that is started again is not paused.", "sending is paused"),
-		pauseCommand("resume", "Go on sending URLs to spiders", "Ends what urlserver pause began.",
+		pauseCommand("resume", "Resume sending URLs to spiders", "Ends the pause that urlserver pause began.",
 			"sending goes on"),
 		blockCommand(), unblockCommand(), delayCommand(), reloadCommand(),
 	}

@@ -35,9 +35,9 @@ func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "urlserver",
 		Short: "Decide which URL may be fetched now, politely",
-		Long: "The URL server asks a doc index for URLs, sorts them by the machine they live on, and " +
-			"hands them to spiders\n" +
-			"one by one, never faster than each machine should be asked.\n\n" +
+		Long: "The URL server asks a doc index for URLs and groups their hosts by IP address. It hands the " +
+			"URLs to spiders\n" +
+			"one by one, at the pace that the settings allow for each address and each site.\n\n" +
 			"Results go to standard output, everything else to standard error.\n" +
 			"Exit status: 0 done, 1 failed, 2 wrong usage.",
 		Args:          knownCommand,

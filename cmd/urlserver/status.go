@@ -104,20 +104,20 @@ func statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show how a running daemon is doing",
-		Long: "Shows how a running daemon is doing. Counts are of the time since its start.\n" +
-			"  slots      all, those in use, those that are full; groups that may not be asked yet\n" +
-			"  waiting    hosts with something to send, by the level that they wait for: their site, their\n" +
-			"             turn on their address, or their shared network; explain tells of one host\n" +
-			"  backoffs   times that the gap of a site grew after 429 or 503, and that of an address\n" +
-			"             after those of several of its sites\n" +
+		Long: "Shows the state of a running daemon. Counts begin at its start.\n" +
+			"  slots      all slots, those in use, those that are full; groups whose gap has not passed yet\n" +
+			"  waiting    hosts with documents to send, by the level that they wait for: their site, their\n" +
+			"             turn on their address, or their shared network; explain shows one host\n" +
+			"  backoffs   how often the gap of a site grew after 429 or 503, and that of an address\n" +
+			"             after 429 or 503 of several of its sites\n" +
 			"  held       documents that have not ended; those in no slot, those at spiders\n" +
-			"  sent       URLs sent, and those of them that had been sent before; statuses that came too late,\n" +
+			"  sent       URLs sent, and those of them that were sent again; statuses that came too late,\n" +
 			"             lines of spiders that were ignored\n" +
-			"  outcomes   how documents ended that were held; what a stop ends in the doc index is completed there\n" +
-			"  statuses   the HTTP statuses of those that are done, by their first digit; none: no answer\n" +
-			"  doc index  requests to it, documents it offered, those that were held or had ended lately,\n" +
+			"  outcomes   how held documents ended; those that a stop ends in the doc index are completed there\n" +
+			"  statuses   the HTTP statuses of documents that are done, by their first digit; none: no answer\n" +
+			"  doc index  requests to it, documents that it offered, those that were held or had ended lately,\n" +
 			"             hosts that it is asked to leave out; all documents of an embedded index, by state\n" +
-			"  spiders    how many are connected, and what each has in flight, was sent, and has done",
+			"  spiders    connected spiders, and for each the documents in flight, sent, and done",
 		Example: "  urlserver status\n  urlserver status --json",
 		Args:    clihelp.Takes(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {

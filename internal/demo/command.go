@@ -49,7 +49,7 @@ func Command() *cobra.Command {
 	at := listens{page: "127.0.0.1:0"}
 	cmd := &cobra.Command{
 		Use:   "demo [DIR…]",
-		Short: "Crawl a web on this machine, and show how politely",
+		Short: "Crawl generated sites on this machine, and show the gaps between requests",
 		Long:  long,
 		RunE: func(cmd *cobra.Command, dirs []string) error {
 			if !cmd.Flags().Changed("per-sec") && len(dirs) > 0 {
