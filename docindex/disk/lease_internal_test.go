@@ -15,25 +15,8 @@ import (
 func TestLeasesOutliveARestart(t *testing.T) {
 	path := t.TempDir()
 	var passed atomic.Int64
-	open := func() *Store {
-		t.Helper()
-		s, err := Open(Config{Path: path, Sync: Batch})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.base.SetClock(func() time.Duration { return time.Duration(passed.Load()) })
-		s.SetSlotGap(time.Second)
-		return s
-	}
-	s := open()
-	var p docindex.Puts
-	for _, url := range []string{"http://a.test/1", "http://a.test/2", "http://a.test/3", "http://b.test/1",
-		"http://b.test/2"} {
-		_ = p.Add(docindex.Put{URL: []byte(url)})
-	}
-	if _, err := s.Put(t.Context(), &p); err != nil {
-		t.Fatal(err)
-	}
+	s := openAt(t, path, &passed, time.Second)
+	putURLs(t, s, "http://a.test/1", "http://a.test/2", "http://a.test/3", "http://b.test/1", "http://b.test/2")
 	var leased docindex.Batch
 	if err := s.Lease(t.Context(), 4, nil, time.Hour, &leased); err != nil || leased.Len() != 4 {
 		t.Fatalf("%d leased, %v; want 4", leased.Len(), err)
@@ -54,7 +37,7 @@ func TestLeasesOutliveARestart(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		s = open()
+		s = openAt(t, path, &passed, time.Second)
 		take(fmt.Sprintf("restart %d", restart))
 		n, err := s.Count(t.Context(), nil)
 		if err != nil || n.InTransit != 4 || n.Scheduled != 1 {
@@ -80,7 +63,7 @@ func TestLeasesOutliveARestart(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s = open()
+	s = openAt(t, path, &passed, time.Second)
 	n, err := s.Count(t.Context(), nil)
 	if err != nil || n.Completed != 2 || n.InTransit != 0 || n.Scheduled != 3 {
 		t.Errorf("at the end: %+v, %v; want 3 scheduled", n, err)

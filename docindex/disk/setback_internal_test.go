@@ -9,6 +9,31 @@ import (
 	"urlserver/docindex"
 )
 
+// openAt opens the store in a folder. Its clock shows at, in ns. Between two documents that the slots get of a host
+// there is a gap.
+func openAt(t *testing.T, path string, at *atomic.Int64, gap time.Duration) *Store {
+	t.Helper()
+	s, err := Open(Config{Path: path, Sync: Batch})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.base.SetClock(func() time.Duration { return time.Duration(at.Load()) })
+	s.SetSlotGap(gap)
+	return s
+}
+
+// putURLs puts URLs in one call.
+func putURLs(t *testing.T, s *Store, urls ...string) {
+	t.Helper()
+	var p docindex.Puts
+	for _, url := range urls {
+		_ = p.Add(docindex.Put{URL: []byte(url)})
+	}
+	if _, err := s.Put(t.Context(), &p); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestPausesAfterTheClockWasSetBack opens a store whose clock was a day ahead until the restart. A host is
 // left alone for about as long as its pause had left, and not for a day, also after further restarts.
 func TestPausesAfterTheClockWasSetBack(t *testing.T) {
@@ -16,25 +41,9 @@ func TestPausesAfterTheClockWasSetBack(t *testing.T) {
 	path := t.TempDir()
 	var ahead atomic.Int64
 	ahead.Store(int64(24 * time.Hour))
-	open := func() *Store {
-		t.Helper()
-		s, err := Open(Config{Path: path, Sync: Batch})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.base.SetClock(func() time.Duration { return time.Duration(ahead.Load()) })
-		s.SetSlotGap(time.Second)
-		return s
-	}
 	put := func(s *Store, page int) {
 		t.Helper()
-		var p docindex.Puts
-		for _, host := range []string{"a", "b"} {
-			_ = p.Add(docindex.Put{URL: fmt.Appendf(nil, "http://%s.test/%d", host, page)})
-		}
-		if _, err := s.Put(t.Context(), &p); err != nil {
-			t.Fatal(err)
-		}
+		putURLs(t, s, fmt.Sprintf("http://a.test/%d", page), fmt.Sprintf("http://b.test/%d", page))
 	}
 	take := func(s *Store, when string, want int) (b docindex.Batch) {
 		t.Helper()
@@ -44,7 +53,7 @@ func TestPausesAfterTheClockWasSetBack(t *testing.T) {
 		return b
 	}
 
-	s := open()
+	s := openAt(t, path, &ahead, time.Second)
 	put(s, 1)
 	b := take(s, "at first", 2)
 	var o docindex.Outcomes
@@ -63,7 +72,7 @@ func TestPausesAfterTheClockWasSetBack(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		s = open()
+		s = openAt(t, path, &ahead, time.Second)
 		left := map[string]time.Duration{}
 		if err := s.EachPause(t.Context(), func(host []byte, d time.Duration) { left[string(host)] = d }); err != nil {
 			t.Fatal(err)
@@ -89,30 +98,13 @@ func TestLeasesAfterTheClockWasSetBack(t *testing.T) {
 	path := t.TempDir()
 	var ahead atomic.Int64
 	ahead.Store(int64(24 * time.Hour))
-	open := func() *Store {
-		t.Helper()
-		s, err := Open(Config{Path: path, Sync: Batch})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.base.SetClock(func() time.Duration { return time.Duration(ahead.Load()) })
-		return s
-	}
-	s := open()
-	put := func(url string) {
-		t.Helper()
-		var p docindex.Puts
-		_ = p.Add(docindex.Put{URL: []byte(url)})
-		if _, err := s.Put(t.Context(), &p); err != nil {
-			t.Fatal(err)
-		}
-	}
-	put("http://daemon.test/")
+	s := openAt(t, path, &ahead, 0)
+	putURLs(t, s, "http://daemon.test/")
 	var b docindex.Batch
 	if err := s.Lease(t.Context(), 10, nil, lease, &b); err != nil || b.Len() != 1 {
 		t.Fatalf("%d leased, %v; want 1", b.Len(), err)
 	}
-	put("http://client.test/")
+	putURLs(t, s, "http://client.test/")
 	ask := docindex.Request{AnyCrawl: true, Lease: lease}
 	if err := s.Serve(t.Context(), ask, func(*docindex.Served) error { return nil }); err != nil {
 		t.Fatal(err)
@@ -122,7 +114,7 @@ func TestLeasesAfterTheClockWasSetBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		ahead.Store(0)
-		s = open()
+		s = openAt(t, path, &ahead, 0)
 		if n, err := s.Count(t.Context(), nil); err != nil || n.InTransit != 2 {
 			t.Errorf("restart %d: %+v, %v; want 2 in transit", restart, n, err)
 		}
